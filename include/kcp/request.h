@@ -1,0 +1,60 @@
+/* What the user asked for: the parsed and checked command line (src/args.c holds the one table of
+ * flags). 0, NULL or the enum's AUTO value mean "not given: choose". */
+#ifndef KCP_REQUEST_H
+#define KCP_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kcp/candidate_list.h"
+#include "kcp/generate.h"
+#include "kcp/metric.h"
+
+enum kcp_device_choice { KCP_DEVICE_AUTO, KCP_DEVICE_CPU, KCP_DEVICE_CUDA };
+enum kcp_buffer_choice { KCP_CHOOSE_BUFFER, KCP_CHOOSE_LIST, KCP_CHOOSE_HEAP };
+enum kcp_kernel_choice { KCP_KERNEL_TILED, KCP_KERNEL_PLAIN };
+enum kcp_query_order { KCP_ORDER_X, KCP_ORDER_FILE };
+
+struct kcp_request {
+  const char *inputs[2]; /* paths, in order */
+  int input_count;
+  const char *algorithm; /* as given; "auto" */
+
+  /* the query */
+  uint64_t k;             /* --k, >= 1; 10 */
+  struct kcp_metric metric;
+  bool self;              /* --self: one file, pairs of distinct records */
+  double max_distance;    /* --max-distance; +inf when not given */
+
+  /* parameters of the k-CP paper; 0 = automatic */
+  enum kcp_buffer_choice buffer;
+  enum kcp_kernel_choice kernel;
+  enum kcp_query_order order_d2;
+  uint64_t d1_partition;    /* points */
+  uint64_t d2_partition;    /* points */
+  uint64_t subpartitions;   /* nsb: of each D1 partition */
+  uint64_t block_threads;   /* threads per block (CUDA); 64 */
+  uint64_t streams;         /* S */
+  uint64_t points_per_thread; /* l */
+
+  /* where and how */
+  enum kcp_device_choice device;
+  int device_index;
+  uint64_t memory_bytes; /* --memory; 0 = what the device has free */
+  uint64_t threads;      /* --threads: CPU threads; 0 = all cores */
+
+  /* input and output */
+  const char *columns;
+  const char *out_path;
+  const char *json_path;
+  bool quiet;
+  bool verify;
+  uint64_t runs;   /* >= 1 */
+  uint64_t warmup;
+
+  /* commands */
+  bool drop_invalid; /* convert */
+  struct kcp_generate_options generate;
+};
+
+#endif
