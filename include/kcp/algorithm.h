@@ -28,6 +28,7 @@ struct kcp_job {
   struct kcp_dataset *reference; /* D1 */
   struct kcp_dataset *query;     /* D2; with --self the same dataset as the reference */
   struct kcp_progress *progress;
+  int scale_exponent;  /* coordinates are read times 2^this; distances in the request are not */
   uint64_t pair_count; /* pairs the answer has: min(k, |D1| |D2|), or of distinct records */
 };
 
@@ -46,21 +47,22 @@ struct kcp_answer {
 };
 
 struct kcp_algorithm {
-  const char *name;     /* "dspp+pea" */
-  const char *spelling; /* a second spelling without '+', or NULL */
-  const char *summary;  /* one line for kcp list */
+  const char *name;        /* "dspp+pea" */
+  const char *spelling;    /* a second spelling without '+', or NULL */
+  const char *summary;     /* one line for kcp list */
   const char *description; /* two sentences for kcp help NAME */
-  const char *source;   /* section of the paper */
+  const char *source;      /* section of the paper */
   enum kcp_query query;
-  unsigned backends;           /* bits of enum kcp_backend_kind */
-  const char *const *options;  /* names of flags that it reads, NULL-terminated */
-  const char *buffers;         /* "list heap", or "-" */
-  const void *variant;         /* what the module's functions need to tell their rows apart */
+  unsigned backends;          /* bits of enum kcp_backend_kind */
+  const char *const *options; /* names of flags that it reads, NULL-terminated */
+  const char *buffers;        /* "list heap", or "-" */
+  const void *variant;        /* what the module's functions need to tell their rows apart */
 
   /* Whether it can serve the job; KCP_BAD_INPUT or KCP_UNAVAILABLE with the reason and what to use
    * instead, before any work starts. */
   enum kcp_status (*supports)(const struct kcp_job *job, struct kcp_error *error);
-  /* Plans and allocates; `state` is the module's own. Fills parameters (at most KCP_MAX_PARAMETERS). */
+  /* Plans and allocates; `state` is the module's own. Fills parameters (at most
+   * KCP_MAX_PARAMETERS). */
   enum kcp_status (*prepare)(const struct kcp_job *job, void **state,
                              struct kcp_parameter *parameters, size_t *parameter_count,
                              struct kcp_error *error);

@@ -1,5 +1,5 @@
-/* Backends: where algorithms run. A backend that is not built in, or whose device is not there, says
- * why when probed; that is not an error for --device auto. */
+/* Backends: where algorithms run. A backend that is not built in, or whose device is not there,
+ * says why when probed; that is not an error for --device auto. */
 #ifndef KCP_BACKEND_H
 #define KCP_BACKEND_H
 

@@ -8,7 +8,7 @@
 #include "kcp/host_device.h"
 
 struct kcp_candidate {
-  double rank; /* see metric.h; finite */
+  double rank;  /* see metric.h; finite */
   uint64_t id1; /* of the reference point (D1) */
   uint64_t id2; /* of the query point (D2) */
 };

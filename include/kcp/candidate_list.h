@@ -1,5 +1,5 @@
-/* The candidate lists of the k-CP paper, section 2.3.3: a plain list (KCP-DLB) and a binary max-heap
- * (KCP-MHDLB), each the k first candidates seen so far in the total order of candidate.h.
+/* The candidate lists of the k-CP paper, section 2.3.3: a plain list (KCP-DLB) and a binary
+ * max-heap (KCP-MHDLB), each the k first candidates seen so far in the total order of candidate.h.
  *
  * A list is k + 1 slots in three planes (rank, id1, id2), slot s at plane[s * stride], so that the
  * lists of neighbouring threads interleave (stride = number of lists) or lie in a row (stride 1).
@@ -10,6 +10,8 @@
  * The caller owns the planes; one thread at a time works on a list. */
 #ifndef KCP_CANDIDATE_LIST_H
 #define KCP_CANDIDATE_LIST_H
+
+#include <math.h>
 
 #include "kcp/candidate.h"
 

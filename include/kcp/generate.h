@@ -28,9 +28,9 @@ struct kcp_generate_options {
   uint64_t count;
   uint64_t seed;
   uint32_t dimensions; /* 2: z = 0; 3: z is the x of a further set (paper 2.6) */
-  double gaussian_mean, gaussian_deviation; /* 0.5, 0.1 */
-  double bit_probability;                   /* 0.2 */
-  uint32_t bit_digits;                      /* 10; at most 53 */
+  double gaussian_mean, gaussian_deviation;    /* 0.5, 0.1 */
+  double bit_probability;                      /* 0.2 */
+  uint32_t bit_digits;                         /* 10; at most 53 */
   double diagonal_percentage, diagonal_buffer; /* 0.5, 0.5 */
   double parcel_split_range, parcel_dither;    /* r 0.5, dither 0.5 */
 };

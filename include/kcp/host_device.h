@@ -1,4 +1,4 @@
-/* Annotation for functions whose one body serves host and device. */
+/* Annotation of functions with one body for host and device: KCP_HD is empty without CUDA. */
 #ifndef KCP_HOST_DEVICE_H
 #define KCP_HOST_DEVICE_H
 

@@ -9,16 +9,17 @@ extern "C" {
 #endif
 
 enum kcp_phase {
-  KCP_PHASE_READ,   /* files to host memory */
-  KCP_PHASE_UPLOAD, /* host to device ("h2d") */
-  KCP_PHASE_INDEX,  /* sorting and index building */
-  KCP_PHASE_KERNEL, /* the search itself */
+  KCP_PHASE_READ,     /* files to host memory */
+  KCP_PHASE_UPLOAD,   /* host to device ("h2d") */
+  KCP_PHASE_INDEX,    /* sorting and index building */
+  KCP_PHASE_KERNEL,   /* the search itself */
   KCP_PHASE_DOWNLOAD, /* device to host ("d2h") */
-  KCP_PHASE_MERGE,  /* selection of the answer from the partial results */
+  KCP_PHASE_MERGE,    /* selection of the answer from the partial results */
   KCP_PHASE_COUNT
 };
 
-/* The key of a phase in the report, without unit: "read", "h2d", "index", "kernel", "d2h", "merge". */
+/* The key of a phase in the report, without unit: "read", "h2d", "index", "kernel", "d2h", "merge".
+ */
 const char *kcp_phase_name(enum kcp_phase phase);
 
 /* Phases may overlap: their sum need not be the total. */

@@ -1,4 +1,5 @@
-/* Minkowski metrics and the rank that orders pairs (DESIGN.md, Exactness 1; k-CP paper, section 2.1).
+/* Minkowski metrics and the rank that orders pairs (DESIGN.md, Exactness 1; k-CP paper,
+ * section 2.1).
  *
  * The rank of a pair is computed in binary64 without contraction, coordinate by coordinate in file
  * order: L1 sum of |dx|, L2 sum of dx*dx, Linf maximum of |dx|, Lt sum of |dx|^t by repeated

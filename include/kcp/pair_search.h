@@ -45,15 +45,17 @@ struct kcp_pair_plan {
   uint64_t device_bytes;   /* what the engine will take, estimated from above */
 };
 
-/* Chooses what the request leaves open from k, sizes and memory. KCP_BAD_INPUT when it cannot fit. */
+/* Chooses what the request leaves open from k, sizes and memory. KCP_BAD_INPUT when it cannot fit.
+ */
 enum kcp_status kcp_pair_plan_make(const struct kcp_job *job, struct kcp_pair_plan *plan,
                                    struct kcp_error *error);
 
 struct kcp_pair_search; /* an engine's state */
 
-/* A backend's search. Calls come from one thread, in this order: create; then for every D1 partition
- * load_reference; for every D2 partition load_queries into a slot and search it; synchronize before a
- * slot's block is filled again; merge at the end (then, for another run, reset). */
+/* A backend's search. Calls come from one thread, in this order: create; then for every D1
+ * partition load_reference; for every D2 partition load_queries into a slot and search it;
+ * synchronize before a slot's block is filled again; merge at the end (then, for another run,
+ * reset). */
 struct kcp_pair_engine {
   /* Allocates all it needs for the plan. */
   enum kcp_status (*create)(const struct kcp_pair_plan *plan, const struct kcp_device_info *device,

@@ -2,7 +2,8 @@
  *
  * Shapes: `ids` has `count` elements; column j of the coordinates is `coordinates + j * stride`,
  * j < dimensions, each with `count` elements; stride >= count. Units are those of the file.
- * A block either owns its memory (kcp_points_allocate) or is a view into memory of another owner. */
+ * A block either owns its memory (kcp_points_allocate) or is a view into memory of another owner.
+ */
 #ifndef KCP_POINTS_H
 #define KCP_POINTS_H
 

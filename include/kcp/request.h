@@ -21,20 +21,20 @@ struct kcp_request {
   const char *algorithm; /* as given; "auto" */
 
   /* the query */
-  uint64_t k;             /* --k, >= 1; 10 */
+  uint64_t k; /* --k, >= 1; 10 */
   struct kcp_metric metric;
-  bool self;              /* --self: one file, pairs of distinct records */
-  double max_distance;    /* --max-distance; +inf when not given */
+  bool self;           /* --self: one file, pairs of distinct records */
+  double max_distance; /* --max-distance; +inf when not given */
 
   /* parameters of the k-CP paper; 0 = automatic */
   enum kcp_buffer_choice buffer;
   enum kcp_kernel_choice kernel;
   enum kcp_query_order order_d2;
-  uint64_t d1_partition;    /* points */
-  uint64_t d2_partition;    /* points */
-  uint64_t subpartitions;   /* nsb: of each D1 partition */
-  uint64_t block_threads;   /* threads per block (CUDA); 64 */
-  uint64_t streams;         /* S */
+  uint64_t d1_partition;      /* points */
+  uint64_t d2_partition;      /* points */
+  uint64_t subpartitions;     /* nsb: of each D1 partition */
+  uint64_t block_threads;     /* threads per block (CUDA); 64 */
+  uint64_t streams;           /* S */
   uint64_t points_per_thread; /* l */
 
   /* where and how */
@@ -49,7 +49,7 @@ struct kcp_request {
   const char *json_path;
   bool quiet;
   bool verify;
-  uint64_t runs;   /* >= 1 */
+  uint64_t runs; /* >= 1 */
   uint64_t warmup;
 
   /* commands */

@@ -32,7 +32,8 @@ enum kcp_status kcp_fail(struct kcp_error *error, enum kcp_status status, const 
 enum kcp_status kcp_out_of_memory(struct kcp_error *error, const char *what,
                                   unsigned long long bytes);
 
-/* The process exit code of a status: 0 done, 1 failed, 2 bad input, 3 wrong answer, 4 unavailable. */
+/* The process exit code of a status: 0 done, 1 failed, 2 bad input, 3 wrong answer, 4 unavailable.
+ */
 int kcp_exit_code(enum kcp_status status);
 
 #ifdef __cplusplus

@@ -28,8 +28,10 @@ KCP_HD static inline uint32_t kcp_walk_start(const struct kcp_subpartition_index
   uint32_t low = 0, high = index->count - 1; /* the first whose last_x >= x, else the last */
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (index->last_x[middle] < x) low = middle + 1;
-    else high = middle;
+    if (index->last_x[middle] < x)
+      low = middle + 1;
+    else
+      high = middle;
   }
   if (low > 0 && x < index->first_x[low] && x - index->last_x[low - 1] < index->first_x[low] - x)
     --low;
@@ -52,8 +54,10 @@ KCP_HD static inline bool kcp_walk_next(const struct kcp_subpartition_index *ind
   double gap = go_left ? left_gap : right_gap;
   if (!(has_left || has_right)) return false;
   if (gap > 0 && kcp_metric_term(kind, power, gap) > threshold_rank) return false;
-  if (go_left) *next = --walk->left;
-  else *next = ++walk->right;
+  if (go_left)
+    *next = --walk->left;
+  else
+    *next = ++walk->right;
   return true;
 }
 

@@ -1,0 +1,90 @@
+#include "kcp/algorithm.h"
+
+#include <string.h>
+
+#include "kcp/pair_search.h"
+
+#define PAIR_OPTIONS                                                                     \
+  "k", "metric", "self", "max-distance", "buffer", "kernel", "order-d2", "d1-partition", \
+      "d2-partition", "block-threads"
+
+static const char *const brute_force_options[] = {PAIR_OPTIONS, NULL};
+static const char *const dspp_options[] = {PAIR_OPTIONS, "subpartitions", NULL};
+static const char *const overlap_options[] = {PAIR_OPTIONS, "subpartitions", "streams", NULL};
+static const char *const group_options[] = {PAIR_OPTIONS, "subpartitions", "streams",
+                                            "points-per-thread", NULL};
+
+static const struct kcp_pair_variant dbfs = {KCP_TRAVERSE_ALL, false, false, false, false};
+static const struct kcp_pair_variant dbf = {KCP_TRAVERSE_ALL, true, false, false, false};
+static const struct kcp_pair_variant dspp = {KCP_TRAVERSE_SUBPARTITIONS, true, false, false, false};
+static const struct kcp_pair_variant dspp_plus = {KCP_TRAVERSE_SUBPARTITIONS, true, true, false,
+                                                  false};
+static const struct kcp_pair_variant dspp_p = {KCP_TRAVERSE_SUBPARTITIONS, true, true, true, false};
+static const struct kcp_pair_variant dspp_pea = {KCP_TRAVERSE_SUBPARTITIONS, true, true, true,
+                                                 true};
+
+#define PAIR_ROW(VARIANT, OPTIONS)                                                  \
+  .query = KCP_QUERY_CLOSEST_PAIRS, .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA, \
+  .options = (OPTIONS), .buffers = "list heap", .variant = &(VARIANT),              \
+  .supports = kcp_pair_supports, .prepare = kcp_pair_prepare, .run = kcp_pair_run,  \
+  .release = kcp_pair_release
+
+const struct kcp_algorithm kcp_algorithms[] = {
+    {.name = "dbfs",
+     .summary = "k closest pairs, brute force, both sets in device memory",
+     .description =
+         "Evaluates every pair with one thread a D2 point, each with a list of its k best. "
+         "Both sets and all lists must fit in device memory.",
+     .source = "k-CP 2.3.1, Algorithms 1-2",
+     PAIR_ROW(dbfs, brute_force_options)},
+    {.name = "dbf",
+     .summary = "k closest pairs, brute force, D1 in partitions",
+     .description = "Evaluates every pair like dbfs, but takes D1 partition by partition. "
+                    "D2 and all lists must fit in device memory.",
+     .source = "k-CP 2.3.2, Algorithm 3",
+     PAIR_ROW(dbf, brute_force_options)},
+    {.name = "dspp",
+     .summary = "k closest pairs, D1 partitions sorted by x, pruned by sub-partition",
+     .description =
+         "Sorts each D1 partition by x and walks its sub-partitions from the nearest outwards "
+         "until the x gap alone is too large. D2 and all lists must fit in device memory.",
+     .source = "k-CP 2.4.1, Algorithms 4-5",
+     PAIR_ROW(dspp, dspp_options)},
+    {.name = "dspp+",
+     .spelling = "dspp-plus",
+     .summary = "dspp with D2 in partitions too: any size of data",
+     .description = "Searches every D2 partition against every D1 partition with the walk of dspp. "
+                    "Lists are kept for one D2 partition only, so nothing needs to fit as a whole.",
+     .source = "k-CP 2.4.2, Algorithm 6",
+     PAIR_ROW(dspp_plus, dspp_options)},
+    {.name = "dspp+p",
+     .spelling = "dspp-p",
+     .summary = "dspp+ with pinned buffers and streams: transfers overlap the search",
+     .description =
+         "Reads D2 partitions into pinned buffers and searches a batch of them in concurrent "
+         "streams. Otherwise as dspp+.",
+     .source = "k-CP 2.4.3",
+     PAIR_ROW(dspp_p, overlap_options)},
+    {.name = "dspp+pea",
+     .spelling = "dspp-pea",
+     .summary = "dspp+p with several D2 points a thread sharing one list",
+     .description =
+         "Each thread searches a group of D2 points with one shared list, so that fewer lists "
+         "have tighter thresholds. Otherwise as dspp+p.",
+     .source = "k-CP 2.4.4",
+     PAIR_ROW(dspp_pea, group_options)},
+    {.name = NULL}};
+
+const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
+  for (const struct kcp_algorithm *row = kcp_algorithms; row->name != NULL; ++row)
+    if (strcmp(name, row->name) == 0 || (row->spelling != NULL && strcmp(name, row->spelling) == 0))
+      return row;
+  return NULL;
+}
+
+const struct kcp_algorithm *kcp_algorithm_choose(const struct kcp_request *request,
+                                                 const struct kcp_backend *backend) {
+  (void)request;
+  (void)backend;
+  return kcp_algorithm_find("dspp+pea");
+}

@@ -1,0 +1,52 @@
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kcp/backend.h"
+
+extern const struct kcp_pair_engine kcp_cpu_pair_engine; /* list_search.c */
+
+static void read_processor_name(char *name, size_t size) {
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  char line[256];
+  snprintf(name, size, "CPU");
+  if (file == NULL) return;
+  while (fgets(line, sizeof line, file) != NULL) {
+    char *colon = strchr(line, ':');
+    if (strncmp(line, "model name", 10) != 0 || colon == NULL) continue;
+    line[strcspn(line, "\n")] = '\0';
+    snprintf(name, size, "%s", colon + 2);
+    break;
+  }
+  fclose(file);
+}
+
+/* What the kernel says can be allocated without swapping. */
+static uint64_t available_bytes(uint64_t otherwise) {
+  FILE *file = fopen("/proc/meminfo", "r");
+  char line[256];
+  unsigned long long kilobytes = otherwise / 1024;
+  if (file == NULL) return otherwise;
+  while (fgets(line, sizeof line, file) != NULL)
+    if (sscanf(line, "MemAvailable: %llu", &kilobytes) == 1) break;
+  fclose(file);
+  return (uint64_t)kilobytes * 1024;
+}
+
+static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp_error *error) {
+  (void)error;
+  memset(info, 0, sizeof *info);
+  info->index = index;
+  read_processor_name(info->name, sizeof info->name);
+  info->units = (uint32_t)omp_get_max_threads();
+  info->thread_slots = info->units;
+  info->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  info->free_bytes = available_bytes(info->memory_bytes);
+  return KCP_OK;
+}
+
+const struct kcp_backend *kcp_backend_cpu(void) {
+  static const struct kcp_backend backend = {KCP_BACKEND_CPU, "cpu", probe, &kcp_cpu_pair_engine};
+  return &backend;
+}

@@ -1,0 +1,27 @@
+/* Parallel stable sort of indices by a binary64 key (CPU). */
+#ifndef KCP_CPU_RADIX_SORT_H
+#define KCP_CPU_RADIX_SORT_H
+
+#include <stdint.h>
+
+#include "kcp/status.h"
+
+struct kcp_radix_counts; /* of each worker and digit */
+
+/* Scratch for up to `capacity` keys; owned by the caller. */
+struct kcp_radix_sorter {
+  uint64_t capacity;
+  uint64_t *keys[2];
+  uint32_t *indices[2];
+  struct kcp_radix_counts *counts;
+};
+
+enum kcp_status kcp_radix_sorter_create(uint64_t capacity, struct kcp_radix_sorter *sorter,
+                                        struct kcp_error *error);
+void kcp_radix_sorter_free(struct kcp_radix_sorter *sorter);
+
+/* The order of `count` finite keys, ascending, equal keys in their order of input: the result
+ * (valid until the next call) lists their indices. count <= capacity and < 2^32. */
+const uint32_t *kcp_radix_sort(struct kcp_radix_sorter *sorter, const double *keys, uint64_t count);
+
+#endif
