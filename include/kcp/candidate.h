@@ -21,4 +21,11 @@ KCP_HD static inline bool kcp_candidate_before(const struct kcp_candidate *a,
   return a->id2 < b->id2;
 }
 
+/* --self: whether this order of two records is the one that counts: each pair of distinct records
+ * once, the smaller id first (of equal ids the smaller record number). */
+KCP_HD static inline bool kcp_self_pair_counts(uint64_t id1, uint64_t record1, uint64_t id2,
+                                               uint64_t record2) {
+  return id1 != id2 ? id1 < id2 : record1 < record2;
+}
+
 #endif

@@ -45,6 +45,18 @@ KCP_HD static inline double kcp_metric_combine(enum kcp_metric_kind kind, double
   return rank + term;
 }
 
+/* The rank of point i, whose coordinate j is columns[j * stride + i], to `query` (one value a
+ * dimension). */
+KCP_HD static inline double kcp_metric_rank_of(enum kcp_metric_kind kind, uint32_t power,
+                                               uint32_t dimensions, const double *columns,
+                                               uint64_t stride, uint64_t i, const double *query) {
+  double rank = 0;
+  for (uint32_t j = 0; j < dimensions; ++j)
+    rank = kcp_metric_combine(kind, rank,
+                              kcp_metric_term(kind, power, columns[j * stride + i] - query[j]));
+  return rank;
+}
+
 /* The rank of a distance, rounded as a pair's would be: eps*eps for L2. distance >= 0. */
 double kcp_metric_rank(struct kcp_metric metric, double distance);
 

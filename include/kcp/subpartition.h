@@ -39,21 +39,36 @@ KCP_HD static inline uint32_t kcp_walk_start(const struct kcp_subpartition_index
   return low;
 }
 
+/* The gap in x between a query and the unexamined sub-partitions on the left, or on the right; +inf
+ * when there are none. */
+KCP_HD static inline double kcp_walk_left_gap(const struct kcp_subpartition_index *index,
+                                              const struct kcp_walk *walk, double x) {
+  return walk->left > 0 ? x - index->last_x[walk->left - 1] : INFINITY;
+}
+
+KCP_HD static inline double kcp_walk_right_gap(const struct kcp_subpartition_index *index,
+                                               const struct kcp_walk *walk, double x) {
+  return walk->right + 1 < index->count ? index->first_x[walk->right + 1] - x : INFINITY;
+}
+
+/* Whether a point beyond the gap can have a rank <= threshold_rank (finite). Its difference in x is
+ * at least the gap and rounding is monotone, so the term of the gap is a lower bound of its rank.
+ * Equal ranks are within reach, since their ids may come first. */
+KCP_HD static inline bool kcp_walk_reaches(enum kcp_metric_kind kind, uint32_t power, double gap,
+                                           double threshold_rank) {
+  return gap <= 0 || kcp_metric_term(kind, power, gap) <= threshold_rank;
+}
+
 /* The next nearest sub-partition into `next` (find_next_closest_sub_partition). False when none can
- * hold a point of rank <= threshold_rank. A point beyond the boundary has a difference in x of at
- * least the gap, rounding is monotone, so the term of the gap is a lower bound of its rank; equal
- * ranks are examined, since their ids may come first. */
+ * hold a point of rank <= threshold_rank. */
 KCP_HD static inline bool kcp_walk_next(const struct kcp_subpartition_index *index,
                                         enum kcp_metric_kind kind, uint32_t power, double x,
                                         double threshold_rank, struct kcp_walk *walk,
                                         uint32_t *next) {
-  bool has_left = walk->left > 0, has_right = walk->right + 1 < index->count;
-  double left_gap = has_left ? x - index->last_x[walk->left - 1] : INFINITY;
-  double right_gap = has_right ? index->first_x[walk->right + 1] - x : INFINITY;
+  double left_gap = kcp_walk_left_gap(index, walk, x);
+  double right_gap = kcp_walk_right_gap(index, walk, x);
   bool go_left = left_gap < right_gap;
-  double gap = go_left ? left_gap : right_gap;
-  if (!(has_left || has_right)) return false;
-  if (gap > 0 && kcp_metric_term(kind, power, gap) > threshold_rank) return false;
+  if (!kcp_walk_reaches(kind, power, go_left ? left_gap : right_gap, threshold_rank)) return false;
   if (go_left)
     *next = --walk->left;
   else

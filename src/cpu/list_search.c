@@ -226,10 +226,9 @@ static void consider(const struct examination *with, const struct query *query, 
                      struct kcp_threshold *threshold) {
   struct kcp_candidate candidate = {rank, with->reference->ids[i], query->id};
   if (!kcp_threshold_accepts(threshold, &candidate)) return;
-  if (with->plan->self) { /* each pair of distinct records once, the smaller id first */
+  if (with->plan->self) {
     uint64_t record = with->records != NULL ? with->records[i] : with->first_record + i;
-    if (candidate.id1 > candidate.id2) return;
-    if (candidate.id1 == candidate.id2 && record >= query->record) return;
+    if (!kcp_self_pair_counts(candidate.id1, record, candidate.id2, query->record)) return;
   }
   kcp_list_insert(with->plan->buffer, list, candidate, threshold);
 }
@@ -240,12 +239,9 @@ static void examine_pair_by_pair(const struct examination *with, const struct qu
                                  struct kcp_threshold *threshold) {
   struct kcp_metric metric = with->plan->metric;
   for (uint64_t i = first; i < last; ++i) {
-    double rank = 0;
-    for (uint32_t j = 0; j < with->dimensions; ++j) {
-      double difference = kcp_points_column(with->reference, j)[i] - query->coordinates[j];
-      rank = kcp_metric_combine(metric.kind, rank,
-                                kcp_metric_term(metric.kind, metric.power, difference));
-    }
+    double rank = kcp_metric_rank_of(metric.kind, metric.power, with->dimensions,
+                                     with->reference->coordinates, with->reference->stride, i,
+                                     query->coordinates);
     if (rank <= threshold->last.rank) consider(with, query, i, rank, list, threshold);
   }
 }
