@@ -12,7 +12,8 @@ static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp
 }
 
 const struct kcp_backend *kcp_backend_cuda(void) {
-  static const struct kcp_backend backend = {KCP_BACKEND_CUDA, "cuda", probe, NULL};
+  static const struct kcp_backend backend = {
+      .kind = KCP_BACKEND_CUDA, .name = "cuda", .probe = probe};
   return &backend;
 }
 

@@ -15,9 +15,24 @@ enum kcp_buffer_choice { KCP_CHOOSE_BUFFER, KCP_CHOOSE_LIST, KCP_CHOOSE_HEAP };
 enum kcp_kernel_choice { KCP_KERNEL_TILED, KCP_KERNEL_PLAIN };
 enum kcp_query_order { KCP_ORDER_X, KCP_ORDER_FILE };
 
+/* What to do; bits of a set, so that a flag can belong to several. */
+enum kcp_command_kind {
+  KCP_COMMAND_QUERY = 1,
+  KCP_COMMAND_LIST = 2,
+  KCP_COMMAND_INFO = 4,
+  KCP_COMMAND_GEN = 8,
+  KCP_COMMAND_CONVERT = 16,
+  KCP_COMMAND_VERSION = 32,
+  KCP_COMMAND_HELP = 64
+};
+
 struct kcp_request {
-  const char *inputs[2]; /* paths, in order */
+  enum kcp_command_kind command;
+  const char *inputs[2]; /* paths, in order; the topic of help */
   int input_count;
+  int argument_count; /* the command line as it was, for the report */
+  char *const *arguments;
+  uint64_t flags_given;  /* bit i: row i of kcp_flags was on the command line */
   const char *algorithm; /* as given; "auto" */
 
   /* the query */

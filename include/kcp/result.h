@@ -1,0 +1,72 @@
+/* One configuration that was run: what feeds the summary and the report alike. */
+#ifndef KCP_RESULT_H
+#define KCP_RESULT_H
+
+#include "kcp/algorithm.h"
+#include "kcp/statistics.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kcp_dataset_facts {
+  const char *path;
+  const char *format;
+  uint64_t count;
+  uint32_t dimensions; /* 2 when the third coordinate of a .bin is 0 everywhere */
+  uint64_t file_bytes;
+};
+
+enum kcp_result_status { KCP_RESULT_OK, KCP_RESULT_WRONG };
+
+struct kcp_result {
+  const struct kcp_algorithm *algorithm; /* NULL when there was nothing to search */
+  bool chosen;                           /* by auto */
+  const struct kcp_backend *backend;
+  struct kcp_device_info device;
+  bool no_gpu; /* auto looked for one and found none */
+
+  struct kcp_dataset_facts datasets[2];
+  int dataset_count;
+
+  struct kcp_parameter parameters[KCP_MAX_PARAMETERS];
+  size_t parameter_count;
+  int scale_exponent;
+
+  struct kcp_measurement *samples; /* one a timed run; owned, see kcp_result_free */
+  double *scratch;                 /* for their statistics: one number a sample; owned */
+  size_t sample_count;
+  uint64_t warmup_count;
+
+  double possible_evaluations; /* distances between all pairs */
+  uint64_t pair_count;         /* of the answer */
+  uint64_t zero_count;         /* of these, pairs at distance 0 */
+  double last_distance;        /* of the k-th pair; 0 when there is none */
+  uint64_t checksum;           /* FNV-1a over rank, id1, id2 of every pair, little-endian */
+
+  bool verified;
+  enum kcp_result_status status;
+  char reason[1024]; /* of a status other than ok */
+};
+
+/* Fills in what the answer tells: counts, k-th distance, checksum. */
+void kcp_result_take_answer(struct kcp_result *result, const struct kcp_job *job,
+                            const struct kcp_answer *answer);
+
+uint64_t kcp_answer_checksum(const struct kcp_answer *answer);
+
+/* The distance of a rank in the units of the files. */
+double kcp_job_distance(const struct kcp_job *job, double rank);
+
+/* Total time, or that of one phase, over all samples. sample_count >= 1. */
+struct kcp_statistics kcp_result_total(const struct kcp_result *result);
+struct kcp_statistics kcp_result_phase(const struct kcp_result *result, enum kcp_phase phase);
+
+uint64_t kcp_peak_host_bytes(void);
+
+void kcp_result_free(struct kcp_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, in one go: tests, compute-sanitizer on small inputs, timings.
+#
+#   scripts/gpu_check.sh OUT_DIR [BUILD_DIR] [STAGE...]
+#
+# BUILD_DIR holds a finished build (kcp and tests/); without it one is made in build/gpu. Stages:
+# tests sanitizer timings (all by default). Writes OUT_DIR/*.json and *.log; exits non-zero when a
+# check failed. KCP_DEVICE=cpu tries the script itself on a machine without a GPU.
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+out=${1:?usage: scripts/gpu_check.sh OUT_DIR [BUILD_DIR] [STAGE...]}
+build=${2:-}
+shift $(($# < 2 ? $# : 2))
+stages=${*:-tests sanitizer timings}
+device=${KCP_DEVICE:-cuda}
+failures=0
+mkdir -p "$out"
+
+if [ -z "$build" ]; then
+  build=$root/build/gpu
+  cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DKCP_CUDA=ON >"$out/build.log" &&
+    cmake --build "$build" -j "$(nproc)" >>"$out/build.log" 2>&1 || { tail -20 "$out/build.log"; exit 1; }
+fi
+kcp=$build/kcp
+data=$(mktemp -d)
+trap 'rm -rf "$data"' EXIT
+
+check() { # name, command...: runs it, notes failure
+  local name=$1 started=$SECONDS
+  shift
+  if "$@" >"$out/$name.log" 2>&1; then
+    echo "ok      $name ($((SECONDS - started)) s)"
+  else
+    echo "FAILED  $name"
+    tail -15 "$out/$name.log"
+    failures=$((failures + 1))
+  fi
+}
+
+# The tests with label gpu; a build folder that was moved is run without CTest.
+run_tests() {
+  if [ -f "$build/CTestTestfile.cmake" ] && grep -qF "$build" "$build/tests/CTestTestfile.cmake" 2>/dev/null; then
+    check ctest-gpu ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error
+  else
+    for test in "$build"/tests/*_gpu "$build"/tests/test_parity; do
+      if [ -x "$test" ]; then check "$(basename "$test")-gpu" env KCP_TEST_BACKEND="$device" "$test"; fi
+    done
+  fi
+}
+
+# Every algorithm, buffer and kernel on a small input under memcheck, two of them under racecheck.
+run_sanitizer() {
+  "$kcp" gen bit 700 "$data/a.bin" --dims 3 --digits 4 --seed 1 --quiet
+  "$kcp" gen bit 300 "$data/b.bin" --dims 3 --digits 4 --seed 2 --quiet
+  local query
+  while read -r name query; do
+    check "memcheck-$name" compute-sanitizer --tool memcheck --error-exitcode 9 --leak-check full \
+      "$kcp" --device "$device" --quiet $query "$data/a.bin" "$data/b.bin"
+  done <<QUERIES
+dbf --algo dbf --k 20 --buffer list
+dbf-plain --algo dbf --k 20 --kernel plain --buffer heap
+dspp --algo dspp --k 20 --subpartitions 20 --buffer heap
+dspp-plain --algo dspp --k 20 --kernel plain --order-d2 file
+dspp-l1 --algo dspp --k 20 --metric l1
+pea --algo dspp+pea --k 20 --d1-partition 200 --d2-partition 100 --streams 2 --points-per-thread 3
+QUERIES
+  for name in dbf dspp+pea; do
+    check "racecheck-$name" compute-sanitizer --tool racecheck --error-exitcode 9 \
+      "$kcp" --device "$device" --quiet --algo $name --k 20 "$data/a.bin" "$data/b.bin"
+  done
+}
+
+for stage in $stages; do
+  case $stage in
+    tests) run_tests ;;
+    sanitizer) run_sanitizer ;;
+    timings) check timings python3 "$root/scripts/gpu_timings.py" "$kcp" "$out" "$device" ; tail -80 "$out/timings.log" ;;
+    *) echo "no stage '$stage'"; exit 2 ;;
+  esac
+done
+echo "$failures failed"
+exit $((failures > 0))

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""The timings of docs/results: each case is a kcp query repeated in one process.
+
+usage: gpu_timings.py KCP OUT_DIR [DEVICE] [CASE-PREFIX...]
+
+Makes the data with `kcp gen`, runs every configuration of every case, checks that all answers of a
+case have one checksum, prints a table and writes OUT_DIR/timings.json. KCP_SCALE=0.01 shrinks the
+data for a quick trial."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+KCP, OUT = sys.argv[1], sys.argv[2]
+DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cuda"
+PREFIXES = tuple(sys.argv[4:])
+SCALE = float(os.environ.get("KCP_SCALE", "1"))
+
+M, K = 1000000, 1000
+SETS = {  # name: distribution, points, options
+    "u3-1m": ("uniform", M, "--dims 3 --seed 1"),
+    "u3-100k": ("uniform", 100 * K, "--dims 3 --seed 2"),
+    "b10-1m": ("bit", M, "--dims 3 --digits 10 --seed 3"),
+    "b10-5m": ("bit", 5 * M, "--dims 3 --digits 10 --seed 4"),
+    "b10-100k": ("bit", 100 * K, "--dims 3 --digits 10 --seed 5"),
+    "b20-1m": ("bit", M, "--dims 3 --digits 20 --seed 6"),
+    "b20-5m": ("bit", 5 * M, "--dims 3 --digits 20 --seed 7"),
+    "b20-100k": ("bit", 100 * K, "--dims 3 --digits 20 --seed 8"),
+    "u2-11m": ("uniform", 11500 * K, "--dims 2 --seed 9"),
+    "u2-6m": ("uniform", 5800 * K, "--dims 2 --seed 10"),
+}
+for n in (2, 3, 4, 5):
+    SETS[f"u3-{n}m"] = ("uniform", n * M, f"--dims 3 --seed {20 + n}")
+    SETS[f"u3-{n}00k"] = ("uniform", n * 100 * K, f"--dims 3 --seed {30 + n}")
+
+
+def cases():
+    """(case, [(label, options)], D1, D2, runs)."""
+    family = lambda k, buffer: [
+        ("dbf plain", f"--algo dbf --kernel plain --k {k} --buffer {buffer}"),
+        ("dbf", f"--algo dbf --k {k} --buffer {buffer}"),
+        ("dspp plain, D2 in file order", f"--algo dspp --kernel plain --order-d2 file --k {k} --buffer {buffer}"),
+        ("dspp plain, D2 by x", f"--algo dspp --kernel plain --k {k} --buffer {buffer}"),
+        ("dspp, D2 in file order", f"--algo dspp --order-d2 file --k {k} --buffer {buffer}"),
+        ("dspp", f"--algo dspp --k {k} --buffer {buffer}"),
+        ("dspp+pea", f"--algo dspp+pea --k {k} --buffer {buffer}"),
+    ]
+    yield "main uniform 3-D 1M x 100K k 20 list", family(20, "list"), "u3-1m", "u3-100k", 10
+    yield "main bit 10 digits 1M x 100K k 140 heap", family(140, "heap"), "b10-1m", "b10-100k", 5
+    yield "main bit 10 digits 5M x 100K k 20 heap", family(20, "heap"), "b10-5m", "b10-100k", 3
+    yield "main bit 20 digits 1M x 100K k 140 heap", family(140, "heap"), "b20-1m", "b20-100k", 3
+    yield "main bit 20 digits 5M x 100K k 20 heap", family(20, "heap"), "b20-5m", "b20-100k", 3
+    yield ("large uniform 2-D 11.5M x 5.8M k 140 heap",
+           [("dspp+pea", "--algo dspp+pea --k 140 --buffer heap"),
+            ("dspp+p", "--algo dspp+p --k 140 --buffer heap"),
+            ("dspp+pea plain", "--algo dspp+pea --kernel plain --k 140 --buffer heap")],
+           "u2-11m", "u2-6m", 3)
+    for k in (20, 40, 60, 80, 100, 120, 140):
+        yield (f"buffers uniform 3-D 1M x 100K k {k}",
+               [(f"{a} {b}", f"--algo {a} --buffer {b} --k {k}")
+                for a in ("dbf", "dspp+pea") for b in ("list", "heap")], "u3-1m", "u3-100k", 10)
+    yield ("overlap uniform 3-D 1M x 500K k 20, D2 in partitions of 50K",
+           [(a, f"--algo {a} --k 20 --d2-partition 50000") for a in ("dspp+", "dspp+p", "dspp+pea")],
+           "u3-1m", "u3-500k", 10)
+    yield ("points per thread uniform 3-D 1M x 500K k 20",
+           [(f"l = {l}", f"--algo dspp+pea --k 20 --points-per-thread {l}") for l in (1, 2, 4, 8, 16)],
+           "u3-1m", "u3-500k", 10)
+    for n in (1, 2, 3, 4, 5):
+        yield (f"linear in D1: uniform 3-D {n}M x 100K k 20",
+               [(a, f"--algo {a} --k 20") for a in ("dbf", "dspp+pea")], f"u3-{n}m", "u3-100k", 5)
+    for n in (1, 2, 3, 4, 5):
+        yield (f"linear in D2: uniform 3-D 1M x {n}00K k 20",
+               [(a, f"--algo {a} --k 20") for a in ("dbf", "dspp+pea")], "u3-1m", f"u3-{n}00k", 5)
+
+
+def make(folder, name):
+    path = f"{folder}/{name}.bin"
+    if not os.path.exists(path):
+        distribution, count, options = SETS[name]
+        subprocess.run([KCP, "gen", distribution, str(max(1, int(count * SCALE))), path, "--quiet",
+                        *options.split()], check=True)
+    return path
+
+
+def run(options, d1, d2, runs, folder):
+    report = f"{folder}/report.json"
+    command = [KCP, "--device", DEVICE, "--quiet", "--runs", str(runs), "--warmup", "1",
+               "--json", report, "--out", f"{folder}/pairs.csv", *options.split(), d1, d2]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        return None, done.stderr.strip()
+    with open(report) as file:
+        return json.load(file), None
+
+
+def main():
+    failed = False
+    everything = []
+    with tempfile.TemporaryDirectory() as folder:
+        for case, configurations, d1, d2, runs in cases():
+            if PREFIXES and not case.startswith(PREFIXES):
+                continue
+            print(f"\n{case}\n  {'configuration':32} {'kernel':>10} {'index':>8} {'total':>9} "
+                  f"{'spread':>7} {'vs first':>8} {'evaluated':>10} {'G/s':>7}  answer", flush=True)
+            first_kernel = answer = None
+            for label, options in configurations:
+                report, problem = run(options, make(folder, d1), make(folder, d2), runs, folder)
+                if problem:
+                    print(f"  {label:32} {problem}")
+                    failed = True
+                    continue
+                everything.append({"case": case, "configuration": label, "report": report})
+                result = report["results"][0]
+                kernel = result["statistics"]["kernel"]
+                median = kernel["median_s"]
+                first_kernel = first_kernel or median
+                checksum = result["answer"]["checksum"]
+                answer = answer or checksum
+                same = checksum == answer
+                failed = failed or not same
+                evaluated = result["work"]["distance_evaluations"]
+                spread = (kernel["max_s"] - kernel["min_s"]) / median if median else 0
+                print(f"  {label:32} {median * 1e3:7.3f} ms "
+                      f"{result['statistics']['index']['median_s'] * 1e3:5.2f} ms "
+                      f"{result['statistics']['total']['median_s'] * 1e3:6.1f} ms "
+                      f"{spread:6.1%} {first_kernel / median if median else 0:8.2f} {evaluated:10.3g} "
+                      f"{evaluated / median / 1e9 if median else 0:7.0f}  {'same' if same else 'DIFFERS'}",
+                      flush=True)
+    with open(f"{OUT}/timings.json", "w") as file:
+        json.dump(everything, file, indent=1)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+#include "kcp/report.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kcp_version.h"
+
+/* jansson's integers are signed: what exceeds them becomes a real. */
+static json_t *counter(uint64_t value) {
+  return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+}
+
+/* null for what JSON has no number for. */
+static json_t *real(double value) {
+  return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Text of any bytes: a name that is not UTF-8 is shown with '?' in its place. */
+static json_t *text(const char *value) {
+  json_t *string = json_string(value);
+  if (string != NULL) return string;
+  char *copy = strdup(value);
+  if (copy == NULL) return NULL;
+  for (char *c = copy; *c != '\0'; ++c)
+    if ((unsigned char)*c >= 0x80) *c = '?';
+  string = json_string(copy);
+  free(copy);
+  return string;
+}
+
+static json_t *tool(void) {
+  json_t *object = json_object();
+  json_object_set_new(object, "name", text("kcp"));
+  json_object_set_new(object, "version", text(KCP_VERSION));
+  json_object_set_new(object, "revision", text(KCP_REVISION));
+  json_object_set_new(object, "build_flags", text(KCP_BUILD_FLAGS));
+  json_object_set_new(object, "cuda",
+                      KCP_CUDA_VERSION[0] != '\0' ? text(KCP_CUDA_VERSION) : json_null());
+  return object;
+}
+
+static json_t *context(const struct kcp_request *request, const struct kcp_result *result) {
+  char host[256] = "", date[32] = "";
+  time_t now = time(NULL);
+  struct tm utc;
+  struct kcp_error ignored;
+  struct kcp_device_info cpu;
+  memset(&cpu, 0, sizeof cpu);
+  kcp_backend_cpu()->probe(0, &cpu, &ignored);
+  gethostname(host, sizeof host - 1);
+  if (gmtime_r(&now, &utc) != NULL) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  bool on_gpu = result->backend != NULL && result->backend->kind == KCP_BACKEND_CUDA;
+
+  json_t *object = json_object(), *arguments = json_array();
+  for (int i = 0; i < request->argument_count; ++i)
+    json_array_append_new(arguments, text(request->arguments[i]));
+  json_object_set_new(object, "argv", arguments);
+  json_object_set_new(object, "date", text(date));
+  json_object_set_new(object, "host", text(host));
+  json_object_set_new(object, "cpu", text(cpu.name));
+  json_object_set_new(object, "cpu_threads", counter(cpu.units));
+  json_object_set_new(object, "host_memory_bytes", counter(cpu.memory_bytes));
+  json_object_set_new(object, "gpu", on_gpu ? text(result->device.name) : json_null());
+  json_object_set_new(object, "driver", on_gpu ? text(result->device.driver) : json_null());
+  json_object_set_new(object, "device_memory_bytes",
+                      on_gpu ? counter(result->device.memory_bytes) : json_null());
+  json_object_set_new(object, "device_startup_s",
+                      on_gpu ? real(result->device.startup_seconds) : json_null());
+  return object;
+}
+
+static json_t *datasets(const struct kcp_result *result) {
+  json_t *array = json_array();
+  for (int i = 0; i < result->dataset_count; ++i) {
+    const struct kcp_dataset_facts *facts = &result->datasets[i];
+    json_t *object = json_object();
+    json_object_set_new(object, "role", text(i == 0 ? "D1" : "D2"));
+    json_object_set_new(object, "path", text(facts->path));
+    json_object_set_new(object, "format", text(facts->format));
+    json_object_set_new(object, "n", counter(facts->count));
+    json_object_set_new(object, "d", counter(facts->dimensions));
+    json_object_set_new(object, "file_bytes", counter(facts->file_bytes));
+    json_array_append_new(array, object);
+  }
+  return array;
+}
+
+static json_t *parameters(const struct kcp_request *request, const struct kcp_result *result) {
+  char metric[16];
+  json_t *object = json_object();
+  kcp_metric_name(request->metric, metric);
+  json_object_set_new(object, "k", counter(request->k));
+  json_object_set_new(object, "metric", text(metric));
+  json_object_set_new(object, "self", json_boolean(request->self));
+  json_object_set_new(object, "max-distance", real(request->max_distance));
+  json_object_set_new(object, "memory_bytes",
+                      request->memory_bytes > 0 ? counter(request->memory_bytes) : json_null());
+  json_object_set_new(object, "scale_exponent", json_integer(result->scale_exponent));
+  for (size_t i = 0; i < result->parameter_count; ++i) {
+    const struct kcp_parameter *parameter = &result->parameters[i];
+    json_object_set_new(object, parameter->name,
+                        parameter->is_number ? counter(strtoull(parameter->value, NULL, 10))
+                                             : text(parameter->value));
+  }
+  return object;
+}
+
+static json_t *statistics(struct kcp_statistics values) {
+  json_t *object = json_object();
+  json_object_set_new(object, "median_s", real(values.median));
+  json_object_set_new(object, "min_s", real(values.minimum));
+  json_object_set_new(object, "max_s", real(values.maximum));
+  json_object_set_new(object, "mean_s", real(values.mean));
+  json_object_set_new(object, "stddev_s", real(values.deviation));
+  return object;
+}
+
+/* "kernel_s" from "kernel". */
+static void set_seconds(json_t *object, const char *phase, json_t *value) {
+  char key[32];
+  snprintf(key, sizeof key, "%s_s", phase);
+  json_object_set_new(object, key, value);
+}
+
+static json_t *sample(const struct kcp_measurement *measurement) {
+  json_t *object = json_object();
+  for (int phase = 0; phase < KCP_PHASE_COUNT; ++phase)
+    set_seconds(object, kcp_phase_name((enum kcp_phase)phase), real(measurement->phase_s[phase]));
+  set_seconds(object, "total", real(measurement->total_s));
+  return object;
+}
+
+/* Medians as plain numbers, all samples, and the statistics of each phase. */
+static void set_times(json_t *object, const struct kcp_result *result) {
+  json_t *phases = json_object(), *samples = json_array(), *all = json_object();
+  for (size_t i = 0; i < result->sample_count; ++i)
+    json_array_append_new(samples, sample(&result->samples[i]));
+  if (result->sample_count > 0) {
+    for (int phase = 0; phase < KCP_PHASE_COUNT; ++phase) {
+      const char *name = kcp_phase_name((enum kcp_phase)phase);
+      struct kcp_statistics values = kcp_result_phase(result, (enum kcp_phase)phase);
+      set_seconds(phases, name, real(values.median));
+      json_object_set_new(all, name, statistics(values));
+    }
+    set_seconds(phases, "total", real(kcp_result_total(result).median));
+    json_object_set_new(all, "total", statistics(kcp_result_total(result)));
+  }
+  json_object_set_new(object, "phases", phases);
+  json_object_set_new(object, "warmup", counter(result->warmup_count));
+  json_object_set_new(object, "samples", samples);
+  json_object_set_new(object, "statistics", all);
+}
+
+static json_t *work(const struct kcp_result *result) {
+  static const struct kcp_measurement nothing;
+  const struct kcp_measurement *last =
+      result->sample_count > 0 ? &result->samples[result->sample_count - 1] : &nothing;
+  double evaluated = (double)last->distance_evaluations;
+  json_t *object = json_object();
+  json_object_set_new(object, "distance_evaluations", counter(last->distance_evaluations));
+  json_object_set_new(object, "possible_evaluations", real(result->possible_evaluations));
+  json_object_set_new(object, "pruned_fraction",
+                      result->possible_evaluations > 0
+                          ? real(1 - evaluated / result->possible_evaluations)
+                          : json_null());
+  json_object_set_new(object, "read_bytes", counter(last->bytes_read));
+  json_object_set_new(object, "h2d_bytes", counter(last->bytes_uploaded));
+  json_object_set_new(object, "d2h_bytes", counter(last->bytes_downloaded));
+  return object;
+}
+
+static json_t *answer(const struct kcp_result *result) {
+  char checksum[24];
+  json_t *object = json_object();
+  snprintf(checksum, sizeof checksum, "%016llx", (unsigned long long)result->checksum);
+  json_object_set_new(object, "pairs", counter(result->pair_count));
+  json_object_set_new(object, "zero_distance_pairs", counter(result->zero_count));
+  json_object_set_new(object, "kth_distance",
+                      result->pair_count > 0 ? real(result->last_distance) : json_null());
+  json_object_set_new(object, "checksum", text(checksum));
+  json_object_set_new(object, "verified", json_boolean(result->verified));
+  return object;
+}
+
+static json_t *one_result(const struct kcp_request *request, const struct kcp_result *result) {
+  json_t *object = json_object();
+  bool wrong = result->status == KCP_RESULT_WRONG;
+  uint64_t device_bytes =
+      result->sample_count > 0 ? result->samples[result->sample_count - 1].peak_device_bytes : 0;
+  json_object_set_new(object, "algorithm",
+                      result->algorithm != NULL ? text(result->algorithm->name) : json_null());
+  json_object_set_new(object, "backend",
+                      result->backend != NULL ? text(result->backend->name) : json_null());
+  json_object_set_new(object, "datasets", datasets(result));
+  json_object_set_new(object, "parameters", parameters(request, result));
+  json_object_set_new(object, "status", text(wrong ? "wrong" : "ok"));
+  json_object_set_new(object, "reason", wrong ? text(result->reason) : json_null());
+  set_times(object, result);
+  json_object_set_new(object, "work", work(result));
+  json_object_set_new(object, "peak_device_bytes", counter(device_bytes));
+  json_object_set_new(object, "peak_host_bytes", counter(kcp_peak_host_bytes()));
+  json_object_set_new(object, "answer", answer(result));
+  return object;
+}
+
+enum kcp_status kcp_report_write(FILE *stream, const struct kcp_request *request,
+                                 const struct kcp_result *results, size_t count,
+                                 struct kcp_error *error) {
+  json_t *report = json_object(), *array = json_array();
+  json_object_set_new(report, "schema_version", json_integer(KCP_REPORT_SCHEMA_VERSION));
+  json_object_set_new(report, "tool", tool());
+  json_object_set_new(report, "context", context(request, &results[0]));
+  for (size_t i = 0; i < count; ++i) json_array_append_new(array, one_result(request, &results[i]));
+  json_object_set_new(report, "results", array);
+  bool written = json_dumpf(report, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) == 0 &&
+                 fputc('\n', stream) != EOF;
+  json_decref(report);
+  if (!written) return kcp_fail(error, KCP_FAILED, "the report could not be written");
+  return KCP_OK;
+}

@@ -1,0 +1,99 @@
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "kcp/report.h"
+#include "kcp/text.h"
+#include "kcp_version.h"
+
+static const char *file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+static void print_dataset(FILE *stream, const struct kcp_result *result, int number, int name_width,
+                          int count_width) {
+  const struct kcp_dataset_facts *facts = &result->datasets[number];
+  fprintf(stream, "  D%d  %-*s  %*s points, %" PRIu32 "-D, %s\n", number + 1, name_width,
+          file_name(facts->path), count_width, kcp_text_grouped(facts->count).text,
+          facts->dimensions, kcp_text_bytes((double)facts->file_bytes).text);
+}
+
+static void print_choice(FILE *stream, const struct kcp_result *result) {
+  fprintf(stream, "kcp %s: ", KCP_VERSION);
+  if (result->algorithm == NULL) {
+    fputs("nothing to search\n", stream);
+    return;
+  }
+  fprintf(stream, "%s%s on ", result->chosen ? "auto chose " : "", result->algorithm->name);
+  if (result->backend->kind == KCP_BACKEND_CUDA)
+    fprintf(stream, "cuda:%d, %s", result->device.index, result->device.name);
+  else
+    fprintf(stream, "cpu, %" PRIu32 " thread%s", result->device.units,
+            result->device.units == 1 ? "" : "s");
+  fputs(result->no_gpu ? " (no GPU found)\n" : "\n", stream);
+}
+
+void kcp_summary_begin(FILE *stream, const struct kcp_result *result) {
+  int name_width = 0, count_width = 0;
+  print_choice(stream, result);
+  for (int i = 0; i < result->dataset_count; ++i) {
+    int name = (int)strlen(file_name(result->datasets[i].path));
+    int count = (int)strlen(kcp_text_grouped(result->datasets[i].count).text);
+    if (name > name_width) name_width = name;
+    if (count > count_width) count_width = count;
+  }
+  for (int i = 0; i < result->dataset_count; ++i)
+    print_dataset(stream, result, i, name_width, count_width);
+}
+
+static void print_pairs(FILE *stream, const struct kcp_result *result) {
+  fprintf(stream, "  %s pair%s", kcp_text_grouped(result->pair_count).text,
+          result->pair_count == 1 ? "" : "s");
+  if (result->pair_count > 0)
+    fprintf(stream, ", %s at distance 0, k-th distance %.3g",
+            kcp_text_grouped(result->zero_count).text, result->last_distance);
+  if (result->verified) fputs(", verified", stream);
+  fputs("\n", stream);
+}
+
+/* The words of the summary for the phases of the report. */
+static const char *const phase_words[KCP_PHASE_COUNT] = {"read",   "upload",   "index",
+                                                         "search", "download", "merge"};
+
+static void print_phases(FILE *stream, const struct kcp_result *result) {
+  fputs("  ", stream);
+  for (int phase = 0; phase < KCP_PHASE_COUNT; ++phase) {
+    double seconds = kcp_result_phase(result, (enum kcp_phase)phase).median;
+    if (seconds > 0)
+      fprintf(stream, "%s %s   ", phase_words[phase], kcp_text_duration(seconds).text);
+  }
+  struct kcp_statistics total = kcp_result_total(result);
+  fprintf(stream, "total %s\n", kcp_text_duration(total.median).text);
+  if (result->sample_count > 1)
+    fprintf(stream, "  %zu runs: median %s, min %s, max %s, deviation %s\n", result->sample_count,
+            kcp_text_duration(total.median).text, kcp_text_duration(total.minimum).text,
+            kcp_text_duration(total.maximum).text, kcp_text_duration(total.deviation).text);
+}
+
+static void print_work(FILE *stream, const struct kcp_result *result) {
+  const struct kcp_measurement *last = &result->samples[result->sample_count - 1];
+  double evaluated = (double)last->distance_evaluations;
+  fprintf(stream, "  %s distances evaluated of %s", kcp_text_amount(evaluated).text,
+          kcp_text_amount(result->possible_evaluations).text);
+  if (result->possible_evaluations > 0)
+    fprintf(stream, " (%.2g%%)", 100 * evaluated / result->possible_evaluations);
+  fprintf(stream, "   peak memory %s", kcp_text_bytes((double)kcp_peak_host_bytes()).text);
+  if (last->peak_device_bytes > 0)
+    fprintf(stream, ", device %s", kcp_text_bytes((double)last->peak_device_bytes).text);
+  fputs("\n", stream);
+}
+
+void kcp_summary_end(FILE *stream, const struct kcp_request *request,
+                     const struct kcp_result *result) {
+  print_pairs(stream, result);
+  if (request->out_path != NULL) fprintf(stream, "  written to %s\n", request->out_path);
+  if (result->sample_count == 0) return;
+  print_phases(stream, result);
+  print_work(stream, result);
+}
