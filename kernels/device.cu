@@ -1,5 +1,6 @@
 #include "device.cuh"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -79,13 +80,46 @@ enum kcp_status kcp_device_timer_end(struct kcp_device_timer *timer, cudaStream_
   return KCP_OK;
 }
 
-enum kcp_status kcp_device_timer_collect(struct kcp_device_timer *timer, double *seconds,
-                                         struct kcp_error *error) {
-  if (!timer->pending) return KCP_OK;
-  float milliseconds = 0;
-  KCP_CUDA_TRY(cudaEventElapsedTime(&milliseconds, timer->begin, timer->end));
-  *seconds += 1e-3 * milliseconds;
-  timer->pending = false;
+struct span {
+  float begin, end; /* milliseconds after the first timer's begin */
+};
+
+static int compare_spans(const void *a, const void *b) {
+  float left = ((const struct span *)a)->begin, right = ((const struct span *)b)->begin;
+  return left < right ? -1 : left > right;
+}
+
+static double union_of(struct span *spans, uint32_t count) {
+  double milliseconds = 0;
+  float covered_to = -INFINITY;
+  qsort(spans, count, sizeof *spans, compare_spans);
+  for (uint32_t i = 0; i < count; ++i) {
+    float begin = spans[i].begin > covered_to ? spans[i].begin : covered_to;
+    if (spans[i].end <= begin) continue;
+    milliseconds += spans[i].end - begin;
+    covered_to = spans[i].end;
+  }
+  return milliseconds;
+}
+
+enum kcp_status kcp_device_timers_collect(struct kcp_device_timer *const *timers, uint32_t count,
+                                          double *seconds, struct kcp_error *error) {
+  struct span *spans = (struct span *)malloc((count > 0 ? count : 1) * sizeof *spans);
+  if (spans == NULL) return kcp_out_of_memory(error, "timers", count * sizeof *spans);
+  uint32_t used = 0;
+  cudaEvent_t base = NULL;
+  cudaError_t code = cudaSuccess;
+  for (uint32_t i = 0; i < count && code == cudaSuccess; ++i) {
+    if (!timers[i]->pending) continue;
+    if (base == NULL) base = timers[i]->begin;
+    code = cudaEventElapsedTime(&spans[used].begin, base, timers[i]->begin);
+    if (code == cudaSuccess) code = cudaEventElapsedTime(&spans[used].end, base, timers[i]->end);
+    timers[i]->pending = false;
+    ++used;
+  }
+  if (code == cudaSuccess) *seconds += 1e-3 * union_of(spans, used);
+  free(spans);
+  KCP_CUDA_TRY(code);
   return KCP_OK;
 }
 

@@ -67,8 +67,9 @@ enum kcp_status kcp_device_timer_begin(struct kcp_device_timer *timer, cudaStrea
                                        struct kcp_error *error);
 enum kcp_status kcp_device_timer_end(struct kcp_device_timer *timer, cudaStream_t stream,
                                      struct kcp_error *error);
-/* Adds the span's seconds to *seconds when one was recorded since the last call. */
-enum kcp_status kcp_device_timer_collect(struct kcp_device_timer *timer, double *seconds,
-                                         struct kcp_error *error);
+/* The seconds during which at least one of the timers' spans ran: spans of several streams overlap,
+ * and only their union is time that passed. Adds it to *seconds; spans count once. */
+enum kcp_status kcp_device_timers_collect(struct kcp_device_timer *const *timers, uint32_t count,
+                                          double *seconds, struct kcp_error *error);
 
 #endif

@@ -384,23 +384,30 @@ static enum kcp_status search_slot(struct kcp_pair_search *search, uint32_t slot
   return kcp_device_timer_end(&slot->kernel, slot->stream, error);
 }
 
-static enum kcp_status collect_buffers(struct kcp_pair_search *search,
-                                       struct partition_buffers *buffers, struct kcp_error *error) {
-  double *phases = search->measurement.phase_s;
-  KCP_TRY(kcp_device_timer_collect(&buffers->upload, &phases[KCP_PHASE_UPLOAD], error));
-  return kcp_device_timer_collect(&buffers->index, &phases[KCP_PHASE_INDEX], error);
-}
-
 static enum kcp_status synchronize(struct kcp_pair_search *search, struct kcp_error *error) {
+  uint32_t slots = search->plan.slots, count = slots + 1;
+  double *phases = search->measurement.phase_s;
   KCP_CUDA_TRY(cudaDeviceSynchronize());
-  KCP_TRY(collect_buffers(search, &search->reference, error));
-  for (uint32_t s = 0; s < search->plan.slots; ++s) {
-    struct query_slot *slot = &search->slots[s];
-    KCP_TRY(collect_buffers(search, &slot->queries, error));
-    KCP_TRY(kcp_device_timer_collect(&slot->kernel, &search->measurement.phase_s[KCP_PHASE_KERNEL],
-                                     error));
+  struct kcp_device_timer **timers =
+      (struct kcp_device_timer **)calloc(3 * (size_t)count, sizeof *timers);
+  if (timers == NULL) return kcp_out_of_memory(error, "timers", 3 * count * sizeof *timers);
+  struct kcp_device_timer **uploads = timers, **indexes = timers + count,
+                          **kernels = timers + 2 * count;
+  for (uint32_t s = 0; s < slots; ++s) {
+    uploads[s] = &search->slots[s].queries.upload;
+    indexes[s] = &search->slots[s].queries.index;
+    kernels[s] = &search->slots[s].kernel;
   }
-  return KCP_OK;
+  uploads[slots] = &search->reference.upload;
+  indexes[slots] = &search->reference.index;
+  enum kcp_status status =
+      kcp_device_timers_collect(uploads, count, &phases[KCP_PHASE_UPLOAD], error);
+  if (status == KCP_OK)
+    status = kcp_device_timers_collect(indexes, count, &phases[KCP_PHASE_INDEX], error);
+  if (status == KCP_OK)
+    status = kcp_device_timers_collect(kernels, slots, &phases[KCP_PHASE_KERNEL], error);
+  free(timers);
+  return status;
 }
 
 static enum kcp_status merge(struct kcp_pair_search *search, struct kcp_candidate *pairs,

@@ -171,16 +171,17 @@ static enum kcp_status load_block(const struct kcp_dataset *dataset, uint64_t nu
   const struct block *block = &text->blocks[number];
   uint64_t offset = block->offset;
   size_t used = (size_t)(block_end(dataset, number) - offset);
-  size_t most = BLOCK_BYTES + LONGEST_LINE + LINE_TAIL_BYTES;
+  uint64_t rest_of_file = dataset->file_bytes - offset;
+  size_t most = BLOCK_BYTES + LONGEST_LINE + 1; /* enough to see that a line is too long */
+  if (rest_of_file < most) most = (size_t)rest_of_file;
   enum kcp_status status = kcp_scratch_reserve(scratch, most + 1 + KCP_DECIMAL_PADDING, error);
   if (status != KCP_OK) return status;
   char *buffer = (char *)scratch->bytes;
   status = kcp_dataset_pread(dataset, buffer, used, offset, error);
   if (status != KCP_OK) return status;
   bool whole = used == 0 || buffer[used - 1] == '\n';
-  while (!whole && offset + used < dataset->file_bytes && most - used >= LINE_TAIL_BYTES) {
-    uint64_t left = dataset->file_bytes - offset - used;
-    size_t bytes = left < LINE_TAIL_BYTES ? (size_t)left : LINE_TAIL_BYTES;
+  while (!whole && used < most) {
+    size_t bytes = most - used < LINE_TAIL_BYTES ? most - used : LINE_TAIL_BYTES;
     status = kcp_dataset_pread(dataset, buffer + used, bytes, offset + used, error);
     if (status != KCP_OK) return status;
     const char *newline = memchr(buffer + used, '\n', bytes);

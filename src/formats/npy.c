@@ -1,6 +1,7 @@
 /* .npy (NumPy's own format, versions 1.0 to 3.0): a header in the words of a Python dictionary,
  * then the elements of an n x d array. One dimension is read as n x 1. Written as binary64 in C
  * order. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +59,9 @@ static enum kcp_status parse_element(const struct kcp_dataset *dataset, const ch
   const char *value = value_of(header, "'descr'");
   if (value == NULL) return header_error(dataset, "its header has no 'descr'", error);
   size_t length = *value == '\'' ? strcspn(value + 1, "'") : 0;
-  if (length == 0 || length > 16)
-    return header_error(dataset, "its elements are not plain numbers", error);
+  bool is_plain = length > 0 && length <= 16;
+  for (size_t i = 1; i <= length && is_plain; ++i) is_plain = isgraph((unsigned char)value[i]) != 0;
+  if (!is_plain) return header_error(dataset, "its elements are not plain numbers", error);
   const char *description = value + 1;
   bool byte_order_known = strchr("<|=", *description) != NULL;
   for (size_t i = 0; i < sizeof elements / sizeof elements[0] && byte_order_known; ++i) {

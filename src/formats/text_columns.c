@@ -292,10 +292,11 @@ static enum kcp_status roles_of_option(const char *option, struct kcp_text_colum
     if (same_word(fields[i], "-"))
       *role = KCP_COLUMN_PASSED_OVER;
     else if (!known_role(fields[i], role) && !numbered_coordinate(fields[i], role))
-      status = kcp_fail(error, KCP_BAD_INPUT,
-                        "--columns '%s': '%s' is none of id, x, y, z, c0, c1, ..., weight and - (a "
-                        "column to pass over)",
-                        option, show(fields[i]).text);
+      status =
+          kcp_fail(error, KCP_BAD_INPUT,
+                   "--columns: '%s' is none of id, x, y, z, c0, c1, ..., weight and - (a column "
+                   "to pass over)",
+                   show(fields[i]).text);
   }
   if (status == KCP_OK) status = check_roles(columns, "--columns", error);
   free(fields);

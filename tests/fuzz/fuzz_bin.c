@@ -1,0 +1,10 @@
+#include "fuzz_reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  const struct kcp_dataset_options drop = {.drop_invalid = true};
+  fuzz_reader(bytes, size, "bin", NULL);
+  fuzz_reader(bytes, size, "bin", &drop);
+  return 0;
+}
