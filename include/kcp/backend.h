@@ -24,7 +24,8 @@ struct kcp_device_info {
   double startup_seconds; /* what opening the device took (CUDA context) */
 };
 
-struct kcp_pair_engine; /* pair_search.h */
+struct kcp_pair_engine;      /* pair_search.h */
+struct kcp_threshold_engine; /* threshold_search.h */
 
 struct kcp_backend {
   enum kcp_backend_kind kind;
@@ -32,6 +33,8 @@ struct kcp_backend {
   /* Opens device number `index` and fills `info`. KCP_UNAVAILABLE with the reason. */
   enum kcp_status (*probe)(int index, struct kcp_device_info *info, struct kcp_error *error);
   const struct kcp_pair_engine *pairs; /* k closest pairs with candidate lists */
+  const struct kcp_threshold_engine
+      *threshold; /* k closest pairs with one threshold; may be NULL */
 };
 
 const struct kcp_backend *kcp_backend_cpu(void);

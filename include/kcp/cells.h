@@ -2,9 +2,9 @@
  * global-threshold algorithm, one body for host and device.
  *
  * A filter is a bitmap. One set marks the cells that the box (point +- reach) of each of its points
- * touches, the other set probes the one cell that each of its points lies in. A pair within reach in
- * every coordinate is never lost: cell numbers are a monotone function of the coordinate, computed
- * the same way on both sides, and `reach` is padded for the rounding of point +- reach. */
+ * touches, the other set probes the one cell that each of its points lies in. A pair within reach
+ * in every coordinate is never lost: cell numbers are a monotone function of the coordinate,
+ * computed the same way on both sides, and `reach` is padded for the rounding of point +- reach. */
 #ifndef KCP_CELLS_H
 #define KCP_CELLS_H
 
@@ -17,13 +17,13 @@
 #define KCP_MAX_AXES 3
 
 struct kcp_cells {
-  uint32_t axes;                /* 1 to 3 coordinates that index */
-  uint32_t axis[KCP_MAX_AXES];  /* which columns they are */
-  double origin[KCP_MAX_AXES];  /* any point; the lower corner keeps cell numbers small */
-  double inverse;               /* 1 / side; side >= 2 reach */
-  double reach;                 /* padded */
-  uint64_t seed;                /* another hash for every round of filtering */
-  uint64_t mask;                /* bits in the bitmap - 1, a power of two minus one */
+  uint32_t axes;               /* 1 to 3 coordinates that index */
+  uint32_t axis[KCP_MAX_AXES]; /* which columns they are */
+  double origin[KCP_MAX_AXES]; /* any point; the lower corner keeps cell numbers small */
+  double inverse;              /* 1 / side; side >= 2 reach */
+  double reach;                /* padded */
+  uint64_t seed;               /* another hash for every round of filtering */
+  uint64_t mask;               /* bits in the bitmap - 1, a power of two minus one */
 };
 
 /* A well-mixed 64-bit hash (the finalizer of SplitMix64). */
