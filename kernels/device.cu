@@ -125,7 +125,8 @@ enum kcp_status kcp_device_timers_collect(struct kcp_device_timer *const *timers
 
 extern "C" {
 
-extern const struct kcp_pair_engine kcp_cuda_pair_engine; /* list_search.cu */
+extern const struct kcp_pair_engine kcp_cuda_pair_engine;           /* list_search.cu */
+extern const struct kcp_threshold_engine kcp_cuda_threshold_engine; /* threshold_search.cu */
 
 static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp_error *error) {
   memset(info, 0, sizeof *info);
@@ -166,8 +167,8 @@ static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp
 }
 
 const struct kcp_backend *kcp_backend_cuda(void) {
-  static const struct kcp_backend backend = {KCP_BACKEND_CUDA, "cuda", probe,
-                                             &kcp_cuda_pair_engine};
+  static const struct kcp_backend backend = {KCP_BACKEND_CUDA, "cuda", probe, &kcp_cuda_pair_engine,
+                                             &kcp_cuda_threshold_engine};
   return &backend;
 }
 }

@@ -4,6 +4,7 @@
 #include <thrust/sort.h>
 
 #include <cmath>
+#include <cstring>
 
 static const int threads = 512;
 static const int digit_bits = 12;
@@ -132,20 +133,39 @@ static enum kcp_status settle_digit(struct kcp_selector *selector,
   return KCP_OK;
 }
 
+/* Settles a word digit by digit, until the bucket is wanted whole or, with `to_the_end`, its last.
+ */
+static enum kcp_status settle_word(struct kcp_selector *selector,
+                                   const struct kcp_candidate_planes *planes, int word,
+                                   bool to_the_end, struct prefix *settled, uint64_t *wanted,
+                                   bool *exact, struct kcp_error *error) {
+  settled->word = word;
+  settled->value[word] = settled->mask = 0;
+  for (int top = word_bits; top > 0; top -= digit_bits) {
+    int shift = top >= digit_bits ? top - digit_bits : 0;
+    KCP_TRY(settle_digit(selector, planes, shift, settled, wanted, exact, error));
+    if (*exact && !to_the_end) return KCP_OK;
+  }
+  return KCP_OK;
+}
+
 static enum kcp_status settle_prefix(struct kcp_selector *selector,
                                      const struct kcp_candidate_planes *planes,
                                      struct prefix *settled, struct kcp_error *error) {
   uint64_t wanted = selector->k;
   bool exact = false;
-  for (int word = 0; word < key_words; ++word) {
-    settled->word = word;
-    settled->value[word] = settled->mask = 0;
-    for (int top = word_bits; top > 0; top -= digit_bits) {
-      int shift = top >= digit_bits ? top - digit_bits : 0;
-      KCP_TRY(settle_digit(selector, planes, shift, settled, &wanted, &exact, error));
-      if (exact) return KCP_OK;
-    }
-  }
+  for (int word = 0; word < key_words && !exact; ++word)
+    KCP_TRY(settle_word(selector, planes, word, false, settled, &wanted, &exact, error));
+  return KCP_OK;
+}
+
+enum kcp_status kcp_select_rank(struct kcp_selector *selector, const double *ranks, uint64_t count,
+                                uint64_t wanted, double *rank, struct kcp_error *error) {
+  struct kcp_candidate_planes planes = {ranks, NULL, NULL, count};
+  struct prefix settled = {};
+  bool exact = false;
+  KCP_TRY(settle_word(selector, &planes, 0, true, &settled, &wanted, &exact, error));
+  memcpy(rank, &settled.value[0], sizeof *rank);
   return KCP_OK;
 }
 

@@ -32,4 +32,8 @@ enum kcp_status kcp_select_candidates(struct kcp_selector *selector,
                                       struct kcp_candidate *pairs, uint64_t *count,
                                       struct kcp_error *error);
 
+/* The rank of the `wanted`-th (from 1) smallest of `count` >= wanted finite ranks on the device. */
+enum kcp_status kcp_select_rank(struct kcp_selector *selector, const double *ranks, uint64_t count,
+                                uint64_t wanted, double *rank, struct kcp_error *error);
+
 #endif

@@ -22,19 +22,19 @@ const struct kcp_flag kcp_flags[] = {
     {"algo", KCP_FLAG_ALGORITHM, QUERY, FIELD(algorithm), 0, 0,
      "NAME", NULL, "auto", "algorithm; kcp list shows all"},
     {"k", KCP_FLAG_COUNT, QUERY, FIELD(k), 1, ANY_COUNT,
-     "N", "pairs", "10", "how many closest pairs"},
+     "N", NULL, "10", "how many closest pairs"},
     {"self", KCP_FLAG_SWITCH, QUERY, FIELD(self), 0, 0,
      NULL, NULL, "off", "one file: pairs of distinct records, each once"},
     {"metric", KCP_FLAG_METRIC, QUERY, FIELD(metric), 3, 16,
      "l2|l1|linf|lp:T", NULL, "l2", "distance; T a whole number from 3 to 16"},
     {"max-distance", KCP_FLAG_REAL, QUERY, FIELD(max_distance), 0, INFINITY,
-     "R", "of the coordinates", "none", "only pairs at most this far apart"},
+     "R", "units of the data", "none", "only pairs at most this far apart"},
     {"device", KCP_FLAG_DEVICE, QUERY, 0, 0, 1023,
-     "auto|cpu|cuda|cuda:N", NULL, "auto", "where to search; auto takes a GPU where there is one"},
+     "auto|cpu|cuda|cuda:N", NULL, "auto", "auto takes a GPU where there is one"},
     {"memory", KCP_FLAG_SIZE, QUERY, FIELD(memory_bytes), 1, ANY_COUNT,
-     "SIZE", "bytes, or 512M, 2G", "what is free", "device memory (on the CPU: memory) to use"},
+     "SIZE", "bytes", "what is free", "memory to use on the device, or on the CPU"},
     {"threads", KCP_FLAG_COUNT, WORKING, FIELD(threads), 1, 65536,
-     "N", "threads", "all cores", "CPU threads"},
+     "N", NULL, "all cores", "CPU threads"},
     {"buffer", KCP_FLAG_CHOICE, QUERY, FIELD(buffer), 0, 0,
      "auto|list|heap", NULL, "auto: by k", "how a thread keeps its best k"},
     {"d1-partition", KCP_FLAG_COUNT, QUERY, FIELD(d1_partition), 1, PARTITION_LIMIT,
@@ -44,7 +44,7 @@ const struct kcp_flag kcp_flags[] = {
     {"subpartitions", KCP_FLAG_COUNT, QUERY, FIELD(subpartitions), 1, PARTITION_LIMIT,
      "N", NULL, "auto: 256 points each", "x-ordered slices of a D1 partition"},
     {"block-threads", KCP_FLAG_COUNT, QUERY, FIELD(block_threads), 1, 1024,
-     "N", "threads", "64", "threads per block on the GPU"},
+     "N", NULL, "64", "threads per block on the GPU"},
     {"streams", KCP_FLAG_COUNT, QUERY, FIELD(streams), 1, 256,
      "N", NULL, "auto", "D2 partitions in flight"},
     {"points-per-thread", KCP_FLAG_COUNT, QUERY, FIELD(points_per_thread), 1, PARTITION_LIMIT,
@@ -54,7 +54,7 @@ const struct kcp_flag kcp_flags[] = {
     {"order-d2", KCP_FLAG_CHOICE, QUERY, FIELD(order_d2), 0, 0,
      "x|file", NULL, "x", "order of the points in a D2 partition"},
     {"columns", KCP_FLAG_TEXT, READING, FIELD(columns), 0, 0,
-     "LIST", NULL, "by header, else id,x,y[,z]", "columns of text files: id,x,y,-,z"},
+     "LIST", NULL, "id,x,y[,z] or the header's", "columns of text files, e.g. id,x,y,-,z"},
     {"drop-invalid", KCP_FLAG_SWITCH, KCP_COMMAND_CONVERT, FIELD(drop_invalid), 0, 0,
      NULL, NULL, "off", "leave out records with a coordinate that is not finite"},
     {"out", KCP_FLAG_TEXT, QUERY, FIELD(out_path), 0, 0,
@@ -62,11 +62,11 @@ const struct kcp_flag kcp_flags[] = {
     {"json", KCP_FLAG_TEXT, QUERY, FIELD(json_path), 0, 0,
      "FILE", NULL, "none", "write a run report"},
     {"runs", KCP_FLAG_COUNT, QUERY, FIELD(runs), 1, 1000000,
-     "N", "runs", "1", "timed repetitions"},
+     "N", NULL, "1", "timed repetitions"},
     {"warmup", KCP_FLAG_COUNT, QUERY, FIELD(warmup), 0, 1000000,
-     "N", "runs", "0", "runs before those that are timed"},
+     "N", NULL, "0", "runs before those that are timed"},
     {"verify", KCP_FLAG_SWITCH, QUERY, FIELD(verify), 0, 0,
-     NULL, NULL, "off", "check the answer with independent code; holds both sets in memory"},
+     NULL, NULL, "off", "check the answer independently; holds both files in memory"},
     {"quiet", KCP_FLAG_SWITCH, WORKING, FIELD(quiet), 0, 0,
      NULL, NULL, "off", "only errors on stderr"},
     {"seed", KCP_FLAG_COUNT, GEN, FIELD(generate.seed), 0, ANY_COUNT,
@@ -80,7 +80,7 @@ const struct kcp_flag kcp_flags[] = {
     {"probability", KCP_FLAG_REAL, GEN, FIELD(generate.bit_probability), 0, 1,
      "P", NULL, "0.2", "bit: probability of a 1"},
     {"digits", KCP_FLAG_COUNT32, GEN, FIELD(generate.bit_digits), 1, 53,
-     "N", "bits", "10", "bit: binary digits of a coordinate"},
+     "N", NULL, "10", "bit: binary digits of a coordinate"},
     {"percentage", KCP_FLAG_REAL, GEN, FIELD(generate.diagonal_percentage), 0, 1,
      "P", NULL, "0.5", "diagonal: share of points on it"},
     {"buffer", KCP_FLAG_REAL, GEN, FIELD(generate.diagonal_buffer), 0, 10,
@@ -298,6 +298,8 @@ static enum kcp_status parse_value(const struct kcp_flag *flag, const char *text
   return status;
 }
 
+enum { LONGEST_NAME = 80 };
+
 /* What the command line has beside flags. */
 struct operands {
   const char **words;
@@ -306,7 +308,7 @@ struct operands {
 
 static enum kcp_status unknown_flag(const char *argument, unsigned commands,
                                     struct kcp_error *error) {
-  char name[80];
+  char name[LONGEST_NAME];
   const char *start = argument + strspn(argument, "-");
   size_t length = strcspn(start, "=");
   if (length >= sizeof name) length = sizeof name - 1;
@@ -328,16 +330,22 @@ static enum kcp_status unknown_flag(const char *argument, unsigned commands,
                   shown, argument, near.word, help);
 }
 
+/* The flag of that name of any command. */
+static const struct kcp_flag *flag_of_argument(const char *argument) {
+  char name[LONGEST_NAME] = "";
+  if (strncmp(argument, "--", 2) != 0) return NULL;
+  size_t length = strcspn(argument + 2, "=");
+  if (length < sizeof name) memcpy(name, argument + 2, length);
+  return kcp_flag_find(name, ~0u);
+}
+
 /* One option at `*place`, which is left behind its value. */
 static enum kcp_status parse_option(int argument_count, char *const *arguments, int *place,
                                     struct kcp_request *request, struct kcp_error *error) {
   const char *argument = arguments[(*place)++];
-  char name[80] = "";
   const char *equals = strchr(argument, '=');
-  size_t length = equals != NULL ? (size_t)(equals - argument) : strlen(argument);
-  bool is_long = strncmp(argument, "--", 2) == 0;
-  if (is_long && length - 2 < sizeof name) memcpy(name, argument + 2, length - 2);
-  const struct kcp_flag *flag = kcp_flag_find(name, request->command);
+  const struct kcp_flag *flag = flag_of_argument(argument);
+  if (flag != NULL) flag = kcp_flag_find(flag->name, request->command);
   if (flag == NULL) return unknown_flag(argument, request->command, error);
   const char *value = NULL;
   if (flag->type == KCP_FLAG_SWITCH) {
@@ -354,9 +362,8 @@ static enum kcp_status parse_option(int argument_count, char *const *arguments, 
 }
 
 static bool takes_value(const char *argument) {
-  if (strncmp(argument, "--", 2) != 0 || strchr(argument, '=') != NULL) return false;
-  const struct kcp_flag *flag = kcp_flag_find(argument + 2, ~0u);
-  return flag != NULL && flag->type != KCP_FLAG_SWITCH;
+  const struct kcp_flag *flag = flag_of_argument(argument);
+  return flag != NULL && flag->type != KCP_FLAG_SWITCH && strchr(argument, '=') == NULL;
 }
 
 static bool is_option(const char *argument) {
@@ -521,9 +528,13 @@ static enum kcp_status choose_command(int argument_count, char *const *arguments
   int place = find_first_word(argument_count, arguments);
   if (place == argument_count) return KCP_OK;
   const struct kcp_command *command = kcp_command_find(arguments[place]);
-  if (command == NULL && cannot_be_file(arguments[place]))
-    return unknown_command(arguments[place], error);
-  if (command == NULL) return KCP_OK;
+  if (command == NULL) {
+    /* What follows a mistyped option may be its value. */
+    bool after_option = place > 1 && is_option(arguments[place - 1]) &&
+                        flag_of_argument(arguments[place - 1]) == NULL;
+    bool is_wrong = cannot_be_file(arguments[place]) && !after_option;
+    return is_wrong ? unknown_command(arguments[place], error) : KCP_OK;
+  }
   request->command = command->kind;
   *command_place = place;
   return KCP_OK;

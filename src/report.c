@@ -165,7 +165,7 @@ static json_t *work(const struct kcp_result *result) {
   json_object_set_new(object, "possible_evaluations", real(result->possible_evaluations));
   json_object_set_new(object, "pruned_fraction",
                       result->possible_evaluations > 0
-                          ? real(1 - evaluated / result->possible_evaluations)
+                          ? real(fmax(0, 1 - evaluated / result->possible_evaluations))
                           : json_null());
   json_object_set_new(object, "read_bytes", counter(last->bytes_read));
   json_object_set_new(object, "h2d_bytes", counter(last->bytes_uploaded));
@@ -202,7 +202,7 @@ static json_t *one_result(const struct kcp_request *request, const struct kcp_re
   set_times(object, result);
   json_object_set_new(object, "work", work(result));
   json_object_set_new(object, "peak_device_bytes", counter(device_bytes));
-  json_object_set_new(object, "peak_host_bytes", counter(kcp_peak_host_bytes()));
+  json_object_set_new(object, "peak_host_bytes", counter(result->peak_host_bytes));
   json_object_set_new(object, "answer", answer(result));
   return object;
 }

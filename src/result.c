@@ -8,6 +8,17 @@
 #define FNV_OFFSET UINT64_C(14695981039346656037)
 #define FNV_PRIME UINT64_C(1099511628211)
 
+static uint64_t saturating_product(uint64_t a, uint64_t b) {
+  uint64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+uint64_t kcp_possible_pairs(bool self, uint64_t n1, uint64_t n2) {
+  if (!self) return saturating_product(n1, n2);
+  if (n1 < 2) return 0;
+  return n1 % 2 == 0 ? saturating_product(n1 / 2, n1 - 1) : saturating_product(n1, (n1 - 1) / 2);
+}
+
 static uint64_t hash_word(uint64_t hash, uint64_t word) {
   for (int byte = 0; byte < 8; ++byte) {
     hash ^= word >> (8 * byte) & 0xff;
@@ -32,10 +43,17 @@ double kcp_job_distance(const struct kcp_job *job, double rank) {
   return ldexp(kcp_metric_distance(job->request->metric, rank), -job->scale_exponent);
 }
 
+static uint64_t peak_host_bytes(void) {
+  struct rusage usage;
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  return (uint64_t)usage.ru_maxrss * 1024;
+}
+
 void kcp_result_take_answer(struct kcp_result *result, const struct kcp_job *job,
                             const struct kcp_answer *answer) {
   result->pair_count = answer->count;
   result->scale_exponent = job->scale_exponent;
+  result->peak_host_bytes = peak_host_bytes();
   result->zero_count = 0;
   while (result->zero_count < answer->count && answer->pairs[result->zero_count].rank == 0)
     ++result->zero_count;
@@ -58,12 +76,6 @@ struct kcp_statistics kcp_result_total(const struct kcp_result *result) {
 
 struct kcp_statistics kcp_result_phase(const struct kcp_result *result, enum kcp_phase phase) {
   return statistics_at(result, &result->samples[0].phase_s[phase]);
-}
-
-uint64_t kcp_peak_host_bytes(void) {
-  struct rusage usage;
-  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-  return (uint64_t)usage.ru_maxrss * 1024;
 }
 
 void kcp_result_free(struct kcp_result *result) {

@@ -116,7 +116,8 @@ static enum kcp_status small_pairs_coincide(const struct kcp_job *job,
   return KCP_OK;
 }
 
-/* No difference between coordinates may overflow, and neither the k-th rank nor the limit. */
+/* As large as it can be: no difference between coordinates may overflow, and neither the k-th rank
+ * nor the limit. */
 static int scale_for_answer(const struct kcp_job *job, const struct kcp_answer *answer,
                             const struct extent *extent) {
   int by_coordinates = LARGEST_EXPONENT - 2 - extent->largest;
@@ -130,6 +131,7 @@ static int scale_for_answer(const struct kcp_job *job, const struct kcp_answer *
     farthest = limit > 0 ? ilogb(limit) + 1 : FINEST_EXPONENT;
   }
   int by_rank = COMFORTABLE_EXPONENT / extent->degree - farthest;
+  if (by_rank < overflow_limit(extent)) by_rank = overflow_limit(extent);
   return by_rank < by_coordinates ? by_rank : by_coordinates;
 }
 

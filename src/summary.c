@@ -6,6 +6,8 @@
 #include "kcp/text.h"
 #include "kcp_version.h"
 
+#define SHORTEST_SHOWN_SECONDS 1e-6
+
 static const char *file_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash != NULL ? slash + 1 : path;
@@ -65,7 +67,7 @@ static void print_phases(FILE *stream, const struct kcp_result *result) {
   fputs("  ", stream);
   for (int phase = 0; phase < KCP_PHASE_COUNT; ++phase) {
     double seconds = kcp_result_phase(result, (enum kcp_phase)phase).median;
-    if (seconds > 0)
+    if (seconds >= SHORTEST_SHOWN_SECONDS)
       fprintf(stream, "%s %s   ", phase_words[phase], kcp_text_duration(seconds).text);
   }
   struct kcp_statistics total = kcp_result_total(result);
@@ -81,9 +83,9 @@ static void print_work(FILE *stream, const struct kcp_result *result) {
   double evaluated = (double)last->distance_evaluations;
   fprintf(stream, "  %s distances evaluated of %s", kcp_text_amount(evaluated).text,
           kcp_text_amount(result->possible_evaluations).text);
-  if (result->possible_evaluations > 0)
-    fprintf(stream, " (%.2g%%)", 100 * evaluated / result->possible_evaluations);
-  fprintf(stream, "   peak memory %s", kcp_text_bytes((double)kcp_peak_host_bytes()).text);
+  double percent = 100 * evaluated / result->possible_evaluations;
+  fprintf(stream, percent < 9.95 ? " (%.2g%%)" : " (%.0f%%)", percent);
+  fprintf(stream, "   peak memory %s", kcp_text_bytes((double)result->peak_host_bytes).text);
   if (last->peak_device_bytes > 0)
     fprintf(stream, ", device %s", kcp_text_bytes((double)last->peak_device_bytes).text);
   fputs("\n", stream);

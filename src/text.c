@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LARGEST_PLAIN 1e6 /* numbers beyond the largest unit are written with an exponent */
+
 enum { LONGEST_WORD = 64 };
 
 struct kcp_text kcp_text_grouped(uint64_t number) {
@@ -34,7 +36,10 @@ static struct kcp_text scaled_text(double number, double base, const char *const
     ++unit;
   }
   int decimals = unit == 0 && number == floor(number) ? 0 : decimals_of(number);
-  snprintf(result.text, sizeof result.text, "%.*f%s", decimals, number, units[unit]);
+  if (number < LARGEST_PLAIN)
+    snprintf(result.text, sizeof result.text, "%.*f%s", decimals, number, units[unit]);
+  else
+    snprintf(result.text, sizeof result.text, "%.3g%s", number, units[unit]);
   return result;
 }
 

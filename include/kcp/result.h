@@ -44,12 +44,18 @@ struct kcp_result {
   double last_distance;        /* of the k-th pair; 0 when there is none */
   uint64_t checksum;           /* FNV-1a over rank, id1, id2 of every pair, little-endian */
 
+  uint64_t peak_host_bytes; /* of the whole program, before any verification */
+
   bool verified;
   enum kcp_result_status status;
   char reason[1024]; /* of a status other than ok */
 };
 
-/* Fills in what the answer tells: counts, k-th distance, checksum. */
+/* Pairs between sets of n1 and n2 records, or of distinct records of one set; UINT64_MAX when there
+ * are more. */
+uint64_t kcp_possible_pairs(bool self, uint64_t n1, uint64_t n2);
+
+/* Fills in what the answer tells: counts, k-th distance, checksum; and peak memory so far. */
 void kcp_result_take_answer(struct kcp_result *result, const struct kcp_job *job,
                             const struct kcp_answer *answer);
 
@@ -61,8 +67,6 @@ double kcp_job_distance(const struct kcp_job *job, double rank);
 /* Total time, or that of one phase, over all samples. sample_count >= 1. */
 struct kcp_statistics kcp_result_total(const struct kcp_result *result);
 struct kcp_statistics kcp_result_phase(const struct kcp_result *result, enum kcp_phase phase);
-
-uint64_t kcp_peak_host_bytes(void);
 
 void kcp_result_free(struct kcp_result *result);
 

@@ -25,9 +25,11 @@ static void tell(const struct kcp_request *request, const struct kcp_dataset *da
   if (loss->rounded_count > 0)
     kcp_warn(request, "%s holds float32: %s coordinates were rounded", request->out_path,
              kcp_text_grouped(loss->rounded_count).text);
-  if (kcp_dataset_dropped(dataset) > 0)
-    kcp_warn(request, "%s records with a coordinate that is not finite were left out",
-             kcp_text_grouped(kcp_dataset_dropped(dataset)).text);
+  uint64_t dropped = kcp_dataset_dropped(dataset);
+  if (dropped > 0)
+    kcp_warn(request, "%s record%s with a coordinate that is not finite %s left out",
+             kcp_text_grouped(dropped).text, dropped == 1 ? "" : "s",
+             dropped == 1 ? "was" : "were");
   if (!request->quiet)
     fprintf(stderr, "kcp: %s points written to %s\n", kcp_text_grouped(written).text,
             request->out_path);

@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <unistd.h>
 
 #include "kcp/commands.h"
 #include "kcp/generate.h"
@@ -37,7 +36,9 @@ static enum kcp_status generate_all(const struct kcp_request *request,
   for (uint64_t first = 0; first < total && status == KCP_OK; first += block->stride) {
     uint64_t left = total - first;
     generate(generator, first, left < block->stride ? left : block->stride, block);
-    status = kcp_point_writer_append(writer, block, error);
+    struct kcp_points written = *block;
+    written.dimensions = request->generate.dimensions;
+    status = kcp_point_writer_append(writer, &written, error);
     kcp_progress_update(&progress, "gen", first + block->count, total, first + block->count);
     if (status == KCP_OK && kcp_interrupted())
       status = kcp_fail(error, KCP_INTERRUPTED, "stopped at %.0f%%; nothing written",
@@ -59,7 +60,8 @@ enum kcp_status kcp_command_gen(const struct kcp_request *request, struct kcp_er
   if (status != KCP_OK) goto cleanup;
   status = kcp_points_allocate(room, COLUMNS, &block, error);
   if (status != KCP_OK) goto cleanup;
-  status = kcp_point_writer_open(request->out_path, options->count, COLUMNS, &writer, error);
+  status =
+      kcp_point_writer_open(request->out_path, options->count, options->dimensions, &writer, error);
   if (status != KCP_OK) goto cleanup;
   status = generate_all(request, generator, &block, writer, error);
   if (status != KCP_OK) goto cleanup;

@@ -7,6 +7,8 @@
 #include "kcp/text.h"
 #include "kcp_version.h"
 
+enum { LINE_WIDTH = 96 };
+
 static void print_overview(void) {
   printf("kcp %s: exact k closest pairs of large point files, on GPU and CPU\n\n", KCP_VERSION);
   puts("  kcp --k 10 D1.bin D2.bin           the 10 closest pairs between two files");
@@ -33,23 +35,43 @@ static void write_option(char *text, size_t size, const struct kcp_flag *flag) {
 static void print_option(const struct kcp_flag *flag) {
   char option[80];
   write_option(option, sizeof option, flag);
-  printf("  %-29s %s", option, flag->help);
-  if (flag->unit != NULL) printf("; in %s", flag->unit);
+  printf("  %-30s %s", option, flag->help);
+  if (flag->unit != NULL) printf(", in %s", flag->unit);
   printf(" (%s)\n", flag->standard);
+}
+
+static const char *const legend =
+    "N is a whole number, R X P are real numbers, SIZE is bytes (512M and 2G are powers of 1024).";
+
+/* The text in lines of at most LINE_WIDTH, broken between words. */
+static void print_wrapped(const char *text) {
+  while (*text != '\0') {
+    size_t length = strlen(text);
+    if (length > LINE_WIDTH) {
+      length = LINE_WIDTH;
+      while (length > 0 && text[length] != ' ') --length;
+      if (length == 0) length = LINE_WIDTH;
+    }
+    printf("%.*s\n", (int)length, text);
+    text += length;
+    text += strspn(text, " ");
+  }
 }
 
 static void print_options_of_command(const struct kcp_command *command) {
   bool any = false;
   for (const struct kcp_flag *flag = kcp_flags; flag->name != NULL; ++flag) {
     if ((flag->commands & command->kind) == 0) continue;
-    if (!any) puts("\noptions (defaults in brackets):");
+    if (!any) puts("\noptions (default):");
     any = true;
     print_option(flag);
   }
+  if (any) puts(legend);
 }
 
 static void print_command(const struct kcp_command *command) {
-  printf("%s: %s\n\n%s\n", command->usage, command->summary, command->description);
+  printf("%s: %s\n\n", command->usage, command->summary);
+  print_wrapped(command->description);
   print_options_of_command(command);
   printf("\nexample:\n  %s\n", command->example);
 }
@@ -72,16 +94,18 @@ static void print_device(const struct kcp_algorithm *algorithm) {
 static void print_algorithm(const struct kcp_algorithm *algorithm) {
   printf("%s: %s", algorithm->name, algorithm->summary);
   if (algorithm->spelling != NULL) printf(" (also spelled %s)", algorithm->spelling);
-  printf("\n\n%s\n\n", algorithm->description);
-  printf("source:   %s\n", algorithm->source);
+  puts("\n");
+  print_wrapped(algorithm->description);
+  printf("\nsource:   %s\n", algorithm->source);
   printf("backends: %s%s\n", (algorithm->backends & KCP_BACKEND_CPU) != 0 ? "cpu " : "",
          (algorithm->backends & KCP_BACKEND_CUDA) != 0 ? "cuda" : "");
   printf("buffers:  %s\n", algorithm->buffers);
-  puts("\noptions that it reads (defaults in brackets):");
+  puts("\noptions that it reads (default):");
   for (const char *const *option = algorithm->options; *option != NULL; ++option) {
     const struct kcp_flag *flag = kcp_flag_find(*option, KCP_COMMAND_QUERY);
     if (flag != NULL) print_option(flag);
   }
+  puts(legend);
   print_device(algorithm);
   const char *name = algorithm->spelling != NULL ? algorithm->spelling : algorithm->name;
   printf("\nexample:\n  kcp --algo %s --k 140 D1.bin D2.bin\n", name);

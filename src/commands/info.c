@@ -69,6 +69,7 @@ static enum kcp_status look(struct kcp_dataset *dataset, struct findings *findin
 
 /* The shortest decimal that reads back as the same number. */
 static struct kcp_text shortest(double value) {
+  value += 0.0; /* -0 is shown as 0 */
   struct kcp_text result;
   for (int digits = 15; digits <= 17; ++digits) {
     snprintf(result.text, sizeof result.text, "%.*g", digits, value);

@@ -7,7 +7,6 @@
 #include "kcp/args.h"
 #include "kcp/commands.h"
 #include "kcp/execute.h"
-#include "kcp/interrupt.h"
 #include "kcp/report.h"
 #include "kcp/scan.h"
 #include "kcp/verify.h"
@@ -23,19 +22,7 @@ struct query {
   struct kcp_output_file report; /* --json */
 };
 
-/* Products of 64-bit counts that would overflow become the largest number. */
-static uint64_t saturating_product(uint64_t a, uint64_t b) {
-  uint64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-static uint64_t all_pairs(bool self, uint64_t n1, uint64_t n2) {
-  if (!self) return saturating_product(n1, n2);
-  if (n1 < 2) return 0;
-  return n1 % 2 == 0 ? saturating_product(n1 / 2, n1 - 1) : saturating_product(n1, (n1 - 1) / 2);
-}
-
-static double all_pairs_real(bool self, uint64_t n1, uint64_t n2) {
+static double possible_evaluations(bool self, uint64_t n1, uint64_t n2) {
   double a = (double)n1, b = (double)n2;
   return self ? a * (a - 1) / 2 : a * b;
 }
@@ -64,9 +51,9 @@ static enum kcp_status open_files(struct query *query, struct kcp_error *error) 
   job->reference = query->datasets[0];
   job->query = request->self ? query->datasets[0] : query->datasets[1];
   uint64_t n1 = kcp_dataset_count(job->reference), n2 = kcp_dataset_count(job->query);
-  uint64_t pairs = all_pairs(request->self, n1, n2);
+  uint64_t pairs = kcp_possible_pairs(request->self, n1, n2);
   job->pair_count = request->k < pairs ? request->k : pairs;
-  query->result.possible_evaluations = all_pairs_real(request->self, n1, n2);
+  query->result.possible_evaluations = possible_evaluations(request->self, n1, n2);
   return check_dimensions(query, error);
 }
 
@@ -214,8 +201,8 @@ static enum kcp_status write_report(struct query *query, struct kcp_error *error
 
 static void warn_of_short_answer(const struct query *query) {
   const struct kcp_request *request = query->request;
-  uint64_t pairs = all_pairs(request->self, kcp_dataset_count(query->job.reference),
-                             kcp_dataset_count(query->job.query));
+  uint64_t pairs = kcp_possible_pairs(request->self, kcp_dataset_count(query->job.reference),
+                                      kcp_dataset_count(query->job.query));
   if (request->k > pairs && pairs > 0)
     kcp_warn(request, "--k %" PRIu64 " is more than the %" PRIu64 " pair%s there %s", request->k,
              pairs, pairs == 1 ? "" : "s", pairs == 1 ? "is" : "are");

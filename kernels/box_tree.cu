@@ -1,0 +1,208 @@
+#include "box_tree.cuh"
+
+#include "kcp/candidate.h"
+
+static const int build_threads = 256;
+static const int join_threads = 128;
+static const int warps_per_block = join_threads / 32;
+static const uint32_t stack_entries = 32 * 6 + 32; /* a node's children at each level */
+static const unsigned full_warp = 0xffffffffu;
+
+enum kcp_status kcp_box_tree_create(struct kcp_device_memory *memory, uint64_t points,
+                                    struct kcp_box_tree *tree, struct kcp_error *error) {
+  uint64_t nodes = 0, level = points > 0 ? points : 1;
+  do {
+    level = (level + kcp_tree_fanout - 1) / kcp_tree_fanout;
+    nodes += level;
+  } while (level > 1);
+  tree->capacity = nodes;
+  return kcp_device_array(memory, nodes * 2 * KCP_MAX_AXES, &tree->corners, "the tree", error);
+}
+
+__device__ static double *corner(const struct kcp_box_tree &tree, uint32_t axis, bool high) {
+  return tree.corners + (high ? KCP_MAX_AXES + axis : axis) * tree.capacity;
+}
+
+/* One warp a node: the box of its points, or of its children in the level below. */
+__global__ static void build_level(const struct kcp_box_tree tree, const struct kcp_cells axes,
+                                   const struct kcp_point_set set, int level) {
+  uint32_t node = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  if (node >= tree.count[level]) return;
+  uint32_t child = node * kcp_tree_fanout + lane;
+  uint32_t children = level == 0 ? set.count : tree.count[level - 1];
+  for (uint32_t j = 0; j < axes.axes; ++j) {
+    double low = INFINITY, high = -INFINITY;
+    if (child < children) {
+      if (level == 0) {
+        low = high = set.columns[axes.axis[j] * set.stride + child];
+      } else {
+        low = corner(tree, j, false)[tree.first[level - 1] + child];
+        high = corner(tree, j, true)[tree.first[level - 1] + child];
+      }
+    }
+    for (int offset = 16; offset > 0; offset /= 2) {
+      low = fmin(low, __shfl_xor_sync(full_warp, low, offset));
+      high = fmax(high, __shfl_xor_sync(full_warp, high, offset));
+    }
+    if (lane == 0) {
+      corner(tree, j, false)[tree.first[level] + node] = low;
+      corner(tree, j, true)[tree.first[level] + node] = high;
+    }
+  }
+}
+
+enum kcp_status kcp_box_tree_build(struct kcp_box_tree *tree, const struct kcp_cells *axes,
+                                   const struct kcp_point_set *set, cudaStream_t stream,
+                                   struct kcp_error *error) {
+  uint32_t nodes = 0, level_nodes = set->count;
+  tree->level_count = 0;
+  if (set->count == 0) return KCP_OK;
+  do {
+    level_nodes = level_nodes / kcp_tree_fanout + (level_nodes % kcp_tree_fanout != 0);
+    tree->first[tree->level_count] = nodes;
+    tree->count[tree->level_count++] = level_nodes;
+    nodes += level_nodes;
+  } while (level_nodes > 1);
+  for (uint32_t level = 0; level < tree->level_count; ++level) {
+    uint64_t lanes = (uint64_t)tree->count[level] * 32;
+    build_level<<<(unsigned)((lanes + build_threads - 1) / build_threads), build_threads, 0,
+                  stream>>>(*tree, *axes, *set, (int)level);
+  }
+  KCP_CUDA_TRY(cudaGetLastError());
+  return KCP_OK;
+}
+
+struct join_arguments {
+  struct kcp_box_tree tree;
+  struct kcp_cells axes;
+  struct kcp_metric metric;
+  struct kcp_point_set held, streamed;
+  struct kcp_pair_planes pairs;
+  double rank;
+  double box_factor; /* makes the lower bound safe where its terms are summed in another order */
+  uint32_t dimensions;
+  enum kcp_join_kind kind;
+  bool self;
+};
+
+/* The box around the warp's streamed points, the same in all threads. */
+struct warp_box {
+  double low[KCP_MAX_AXES], high[KCP_MAX_AXES];
+};
+
+/* A lower bound of the rank of any point in the warp's box and any in the node's. */
+__device__ static double box_rank(const struct join_arguments &with, const struct warp_box &box,
+                                  uint32_t node) {
+  double rank = 0;
+  for (uint32_t j = 0; j < with.axes.axes; ++j) {
+    double left = corner(with.tree, j, false)[node] - box.high[j];
+    double right = box.low[j] - corner(with.tree, j, true)[node];
+    double gap = fmax(0.0, fmax(left, right));
+    rank = kcp_metric_combine(with.metric.kind, rank,
+                              kcp_metric_term(with.metric.kind, with.metric.power, gap));
+  }
+  return rank * with.box_factor;
+}
+
+__device__ static bool belongs(const struct join_arguments &with, uint32_t h, uint32_t q,
+                               double rank) {
+  if (with.kind == KCP_JOIN_WITHIN
+          ? rank > with.rank
+          : (with.kind == KCP_JOIN_BEFORE ? rank >= with.rank : rank != with.rank))
+    return false;
+  if (!with.self) return true;
+  uint64_t held_record = kcp_set_record(with.held, h);
+  uint64_t streamed_record = kcp_set_record(with.streamed, q);
+  if (with.kind != KCP_JOIN_TIES) return held_record < streamed_record;
+  return kcp_self_pair_counts(with.streamed.ids[q], streamed_record, with.held.ids[h], held_record);
+}
+
+/* Appends the pair of each thread that has one. */
+__device__ static void emit(const struct kcp_pair_planes &pairs, bool has, double rank,
+                            uint64_t held_record, uint64_t streamed_record) {
+  unsigned emitting = __ballot_sync(full_warp, has);
+  if (emitting == 0) return;
+  unsigned lane = threadIdx.x % 32;
+  unsigned long long base = 0;
+  if (lane == 0) base = atomicAdd(pairs.counter, (unsigned long long)__popc(emitting));
+  base = __shfl_sync(full_warp, base, 0);
+  uint64_t place = base + __popc(emitting & ((1u << lane) - 1));
+  if (!has || place >= pairs.capacity) return;
+  pairs.ranks[place] = rank;
+  pairs.held[place] = held_record;
+  pairs.streamed[place] = streamed_record;
+}
+
+__device__ static void join_leaf(const struct join_arguments &with, uint32_t leaf, uint32_t q,
+                                 bool active) {
+  uint32_t first = leaf * kcp_tree_fanout;
+  uint32_t last = min(first + kcp_tree_fanout, with.held.count);
+  for (uint32_t h = first; h < last; ++h) {
+    double rank = 0;
+    for (uint32_t c = 0; c < with.dimensions; ++c)
+      rank = kcp_metric_combine(
+          with.metric.kind, rank,
+          kcp_metric_term(with.metric.kind, with.metric.power,
+                          with.held.columns[c * with.held.stride + h] -
+                              with.streamed.columns[c * with.streamed.stride + q]));
+    bool has = active && belongs(with, h, q, rank);
+    if (__any_sync(full_warp, has))
+      emit(with.pairs, has, rank, kcp_set_record(with.held, h), kcp_set_record(with.streamed, q));
+  }
+}
+
+__global__ static void join(const struct join_arguments with) {
+  __shared__ uint2 stacks[warps_per_block][stack_entries]; /* level and node */
+  uint2 *stack = stacks[threadIdx.x / 32];
+  uint32_t lane = threadIdx.x % 32;
+  uint32_t q = blockIdx.x * blockDim.x + threadIdx.x;
+  bool active = q < with.streamed.count;
+  if (!__any_sync(full_warp, active)) return;
+  if (!active) q = with.streamed.count - 1;
+  struct warp_box box;
+  for (uint32_t j = 0; j < with.axes.axes; ++j) {
+    double low = with.streamed.columns[with.axes.axis[j] * with.streamed.stride + q], high = low;
+    for (int offset = 16; offset > 0; offset /= 2) {
+      low = fmin(low, __shfl_xor_sync(full_warp, low, offset));
+      high = fmax(high, __shfl_xor_sync(full_warp, high, offset));
+    }
+    box.low[j] = low;
+    box.high[j] = high;
+  }
+  uint32_t top = with.tree.level_count - 1, depth = 0;
+  if (lane == 0) stack[0] = make_uint2(top, 0);
+  depth = 1;
+  __syncwarp();
+  while (depth > 0) {
+    uint2 entry = stack[--depth];
+    __syncwarp();
+    if (entry.x == 0) {
+      if (*(volatile unsigned long long *)with.pairs.counter > with.pairs.capacity) return;
+      join_leaf(with, entry.y, q, active);
+      continue;
+    }
+    uint32_t level = entry.x - 1, child = entry.y * kcp_tree_fanout + lane;
+    bool near = child < with.tree.count[level] &&
+                box_rank(with, box, with.tree.first[level] + child) <= with.rank;
+    unsigned mask = __ballot_sync(full_warp, near);
+    if (near) stack[depth + __popc(mask & ((1u << lane) - 1))] = make_uint2(level, child);
+    depth += __popc(mask);
+    __syncwarp();
+  }
+}
+
+enum kcp_status kcp_box_tree_join(const struct kcp_box_tree *tree, const struct kcp_cells *axes,
+                                  struct kcp_metric metric, bool self, uint32_t dimensions,
+                                  const struct kcp_point_set *held,
+                                  const struct kcp_point_set *streamed, double rank,
+                                  enum kcp_join_kind kind, const struct kcp_pair_planes *pairs,
+                                  cudaStream_t stream, struct kcp_error *error) {
+  if (held->count == 0 || streamed->count == 0) return KCP_OK;
+  struct join_arguments with = {*tree, *axes, metric,     *held, *streamed, *pairs,
+                                rank,  1,     dimensions, kind,  self};
+  if (dimensions > axes->axes) with.box_factor = 1 - 0x1p-40;
+  unsigned blocks = (streamed->count + join_threads - 1) / join_threads;
+  join<<<blocks, join_threads, 0, stream>>>(with);
+  KCP_CUDA_TRY(cudaGetLastError());
+  return KCP_OK;
+}

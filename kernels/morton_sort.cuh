@@ -1,0 +1,37 @@
+/* Points ordered along the Morton curve on the device (CUB radix sort). */
+#ifndef KCP_KERNELS_MORTON_SORT_CUH
+#define KCP_KERNELS_MORTON_SORT_CUH
+
+#include "device.cuh"
+#include "threshold_points.cuh"
+
+/* The box that keys are relative to. */
+struct kcp_morton_frame {
+  double low[KCP_MAX_AXES];
+  double scale; /* 2^21 / the longest side */
+};
+
+/* The frame of a box given by its corners. */
+struct kcp_morton_frame kcp_morton_frame_of(uint32_t axes, const double *low, const double *high);
+
+/* Scratch for up to `capacity` points, owned by the memory it was taken from. */
+struct kcp_morton_sorter {
+  uint64_t capacity;
+  uint64_t *keys, *sorted_keys;
+  uint32_t *indices, *order;
+  void *scratch;
+  size_t scratch_bytes;
+};
+
+enum kcp_status kcp_morton_sorter_create(struct kcp_device_memory *memory, uint64_t capacity,
+                                         struct kcp_morton_sorter *sorter, struct kcp_error *error);
+
+/* Every `step`-th point of the set (count of them): sorter->sorted_keys ascending, sorter->order
+ * the points' indices in the set. Points with ids beyond *id_limit (when set->ids is there) come
+ * last. */
+enum kcp_status kcp_morton_sort(struct kcp_morton_sorter *sorter, const struct kcp_cells *axes,
+                                const struct kcp_morton_frame *frame,
+                                const struct kcp_point_set *set, double step, uint32_t count,
+                                uint64_t id_limit, cudaStream_t stream, struct kcp_error *error);
+
+#endif

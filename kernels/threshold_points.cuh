@@ -1,0 +1,33 @@
+/* Sets of points on the device as the global-threshold search passes them on. */
+#ifndef KCP_KERNELS_THRESHOLD_POINTS_CUH
+#define KCP_KERNELS_THRESHOLD_POINTS_CUH
+
+#include <cstdint>
+
+#include "kcp/cells.h"
+
+/* Columns (dimension-major, `stride` apart), record numbers, and ids once they were looked up. With
+ * records NULL, point i is record first_record + i. A view: the engine owns the memory. */
+struct kcp_point_set {
+  double *columns;
+  uint64_t stride;
+  uint64_t *records;
+  uint64_t *ids;
+  uint64_t first_record;
+  uint32_t count;
+};
+
+__device__ static inline uint64_t kcp_set_record(const struct kcp_point_set &set, uint32_t i) {
+  return set.records != NULL ? set.records[i] : set.first_record + i;
+}
+
+/* The coordinates of point i along the axes. */
+__device__ static inline void kcp_set_axes(const struct kcp_point_set &set,
+                                           const struct kcp_cells &cells, uint32_t i,
+                                           double *point) {
+#pragma unroll
+  for (uint32_t j = 0; j < KCP_MAX_AXES; ++j)
+    point[j] = j < cells.axes ? set.columns[cells.axis[j] * set.stride + i] : 0;
+}
+
+#endif
