@@ -13,7 +13,7 @@
 #define STREAMED_SAMPLE (UINT64_C(1) << 18)
 #define MIN_PAIR_CAPACITY (UINT64_C(1) << 22)
 /* With no more pairs than this in all, every pair is a candidate and nothing is guessed. */
-#define ALL_PAIRS (UINT64_C(1) << 22)
+#define ALL_PAIRS 0x1p22
 #define CAPACITY_LIMIT (UINT64_C(1) << 31) /* indices of points on a device are 32 bits */
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
@@ -108,6 +108,7 @@ struct flow {
   struct kcp_threshold_plan plan;
   struct kcp_dataset *held, *streamed;
   uint64_t held_count, streamed_count;
+  double all_pairs; /* how many pairs there are in all */
   bool held_is_reference;
   double rank_limit; /* of --max-distance; DBL_MAX when not given */
   struct kcp_measurement *measurement;
@@ -128,6 +129,9 @@ enum kcp_status kcp_threshold_prepare(const struct kcp_job *job, void **state,
   flow->held_count = kcp_dataset_count(flow->held);
   flow->streamed_count = kcp_dataset_count(flow->streamed);
   flow->held_is_reference = holds_reference(job);
+  flow->all_pairs = job->request->self
+                        ? (double)flow->held_count * ((double)flow->held_count - 1) / 2
+                        : (double)flow->held_count * (double)flow->streamed_count;
   flow->rank_limit = DBL_MAX;
   enum kcp_status status = make_plan(job, &flow->plan, error);
   if (isfinite(job->request->max_distance))

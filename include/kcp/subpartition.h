@@ -7,6 +7,8 @@
 #ifndef KCP_SUBPARTITION_H
 #define KCP_SUBPARTITION_H
 
+#include <stdbool.h>
+
 #include "kcp/metric.h"
 
 struct kcp_subpartition_index {

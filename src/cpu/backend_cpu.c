@@ -47,6 +47,7 @@ static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp
 }
 
 const struct kcp_backend *kcp_backend_cpu(void) {
-  static const struct kcp_backend backend = {KCP_BACKEND_CPU, "cpu", probe, &kcp_cpu_pair_engine};
+  static const struct kcp_backend backend = {
+      .kind = KCP_BACKEND_CPU, .name = "cpu", .probe = probe, .pairs = &kcp_cpu_pair_engine};
   return &backend;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scratch_folder.h"
+#include "../data/scratch_folder.h"
 
 uint64_t random_next(uint64_t *random) { /* splitmix64 */
   uint64_t z = *random += UINT64_C(0x9E3779B97F4A7C15);
@@ -32,7 +32,7 @@ static double random_bits(uint64_t *random) {
 
 static double random_ulps(uint64_t *random) {
   double value = ((double)random_below(random, 17) - 8) / 8;
-  uint64_t steps = random_below(random, 3);
+  uint64_t steps = value == 0 ? 0 : random_below(random, 3); /* not down to subnormal numbers */
   double towards = random_below(random, 2) ? 10 : -10;
   while (steps-- > 0) value = nextafter(value, towards);
   return value;
@@ -117,10 +117,10 @@ static void write_csv(const struct point_set *points, FILE *file) {
 
 static void write_npy(const struct point_set *points, FILE *file) {
   char header[119]; /* with what is before it, 128 bytes, as NumPy pads it */
-  int length = snprintf(header, sizeof header,
-                        "{'descr': '<f8', 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu32
-                        "), }",
-                        points->count, points->dimensions);
+  int length =
+      snprintf(header, sizeof header,
+               "{'descr': '<f8', 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu32 "), }",
+               points->count, points->dimensions);
   memset(header + length, ' ', sizeof header - (size_t)length);
   header[117] = '\n';
   fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
@@ -141,4 +141,12 @@ const char *points_write(const struct point_set *points, enum file_format format
   if (format == FILE_NPY) write_npy(points, file);
   if (ferror(file) || fclose(file) != 0) abort();
   return path;
+}
+
+int points_folder_make(void **state) {
+  return make_scratch_folder(state);
+}
+
+int points_folder_remove(void **state) {
+  return remove_scratch_folder(state);
 }

@@ -55,4 +55,8 @@ void points_free(struct point_set *points);
 /* Writes the set into the scratch folder; the path is good for four calls. */
 const char *points_write(const struct point_set *points, enum file_format format, const char *name);
 
+/* The folder of the files: cmocka group set-up and tear-down. */
+int points_folder_make(void **state);
+int points_folder_remove(void **state);
+
 #endif
