@@ -92,7 +92,10 @@ static enum kcp_status make_buffers(struct kcp_pair_search *search, uint64_t cap
     KCP_TRY(kcp_device_array(memory, values, &buffers->sorted_columns, "coordinates", error));
     KCP_TRY(kcp_device_array(memory, capacity, &buffers->sorted_ids, "ids", error));
     KCP_TRY(kcp_device_array(memory, capacity, &buffers->order, "order", error));
-    KCP_TRY(kcp_x_sorter_create(memory, capacity, &buffers->sorter, error));
+    enum kcp_equal_x equal_x = buffers != &search->reference && search->plan.dimensions <= 3
+                                   ? KCP_EQUAL_X_BY_Y_Z
+                                   : KCP_EQUAL_X_AS_READ;
+    KCP_TRY(kcp_x_sorter_create(memory, capacity, equal_x, &buffers->sorter, error));
   }
   if (search->plan.kernel == KCP_KERNEL_PLAIN)
     KCP_TRY(kcp_device_array(memory, capacity, &buffers->records, "records", error));

@@ -26,10 +26,11 @@ static uint64_t divide_up(uint64_t a, uint64_t b) {
 }
 
 /* Bytes that a point of a partition takes: its columns and id as read and as sorted, keys and
- * indices of the sort in two copies, its binary32 copy for the filter. */
+ * indices of the sort in two copies, its binary32 copy for the filter (D1) or
+ * keys of y and z (D2). */
 static uint64_t point_bytes(const struct kcp_pair_plan *plan) {
   uint64_t columns = 8 + 8 * (uint64_t)plan->dimensions;
-  return 2 * columns + 2 * (8 + 4) + 16;
+  return 2 * columns + 2 * (8 + 4) + 20;
 }
 
 static double list_bytes(const struct kcp_pair_plan *plan) {

@@ -84,9 +84,8 @@ uint64_t oracle_closest_pairs(const struct oracle_points *reference,
   struct collection found = {.k = question->k, .room = 2 * question->k + 1000};
   bool limited = question->max_distance < (double)__builtin_inf();
   double limit =
-      limited
-          ? oracle_rank_of_distance(question->metric, question->power, question->max_distance)
-          : 0;
+      limited ? oracle_rank_of_distance(question->metric, question->power, question->max_distance)
+              : 0;
   found.pairs = malloc(found.room * sizeof *found.pairs);
   if (found.pairs == NULL) abort();
   for (uint64_t i = 0; i < reference->count; ++i)
