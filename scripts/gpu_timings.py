@@ -30,6 +30,9 @@ SETS = {  # name: distribution, points, options
     "u2-11m": ("uniform", 11500 * K, "--dims 2 --seed 9"),
     "u2-6m": ("uniform", 5800 * K, "--dims 2 --seed 10"),
 }
+SETS["u2-115m"] = ("uniform", 114700 * K, "--dims 2 --seed 11")
+SETS["g2-115m"] = ("gaussian", 114700 * K, "--dims 2 --seed 12")
+SETS["g2-11m"] = ("gaussian", 11500 * K, "--dims 2 --seed 13")
 for n in (2, 3, 4, 5):
     SETS[f"u3-{n}m"] = ("uniform", n * M, f"--dims 3 --seed {20 + n}")
     SETS[f"u3-{n}00k"] = ("uniform", n * 100 * K, f"--dims 3 --seed {30 + n}")
@@ -66,6 +69,16 @@ def cases():
     yield ("points per thread uniform 3-D 1M x 500K k 20",
            [(f"l = {l}", f"--algo dspp+pea --k 20 --points-per-thread {l}") for l in (1, 2, 4, 8, 16)],
            "u3-1m", "u3-500k", 10)
+    one = lambda k: [("global-threshold", f"--algo global-threshold --k {k}")]
+    against = lambda k: one(k) + [("dspp+pea", f"--algo dspp+pea --k {k}")]
+    yield "threshold uniform 3-D 1M x 100K k 20", against(20), "u3-1m", "u3-100k", 10
+    yield "threshold bit 10 digits 5M x 100K k 140", against(140), "b10-5m", "b10-100k", 5
+    yield "threshold bit 20 digits 5M x 100K k 140", against(140), "b20-5m", "b20-100k", 5
+    yield "threshold uniform 2-D 11.5M x 5.8M k 140", against(140), "u2-11m", "u2-6m", 3
+    yield "threshold uniform 2-D 114.7M x 11.5M k 20", one(20), "u2-115m", "u2-11m", 3
+    yield "threshold uniform 2-D 114.7M x 11.5M k 140", one(140), "u2-115m", "u2-11m", 3
+    yield "threshold uniform 2-D 114.7M x 11.5M k 1000000", one(1000000), "u2-115m", "u2-11m", 3
+    yield "threshold gaussian 2-D 114.7M x 11.5M k 140", one(140), "g2-115m", "g2-11m", 3
     for n in (1, 2, 3, 4, 5):
         yield (f"linear in D1: uniform 3-D {n}M x 100K k 20",
                [(a, f"--algo {a} --k 20") for a in ("dbf", "dspp+pea")], f"u3-{n}m", "u3-100k", 5)

@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "kcp/pair_search.h"
+#include "kcp/threshold_search.h"
 
 #define PAIR_OPTIONS                                                                     \
   "k", "metric", "self", "max-distance", "buffer", "kernel", "order-d2", "d1-partition", \
       "d2-partition", "block-threads"
 
+static const char *const threshold_options[] = {"k", "metric", "self", "max-distance", NULL};
 static const char *const brute_force_options[] = {PAIR_OPTIONS, NULL};
 static const char *const dspp_options[] = {PAIR_OPTIONS, "subpartitions", NULL};
 static const char *const overlap_options[] = {PAIR_OPTIONS, "subpartitions", "streams", NULL};
@@ -73,6 +75,21 @@ const struct kcp_algorithm kcp_algorithms[] = {
          "have tighter thresholds. Otherwise as dspp+p.",
      .source = "k-CP 2.4.4",
      PAIR_ROW(dspp_pea, group_options)},
+    {.name = "global-threshold",
+     .summary = "k closest pairs with one threshold: hashed cells, no lists",
+     .description =
+         "Guesses the k-th distance from a sample, lets only points near the other set through a "
+         "bitmap of cells, and joins the few that are left. Counting confirms the guess or "
+         "repeats.",
+     .source = "this project",
+     .query = KCP_QUERY_CLOSEST_PAIRS,
+     .backends = KCP_BACKEND_CUDA,
+     .options = threshold_options,
+     .buffers = "-",
+     .supports = kcp_threshold_supports,
+     .prepare = kcp_threshold_prepare,
+     .run = kcp_threshold_run,
+     .release = kcp_threshold_release},
     {.name = NULL}};
 
 const struct kcp_algorithm *kcp_algorithm_find(const char *name) {

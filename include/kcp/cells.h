@@ -93,7 +93,7 @@ static inline struct kcp_cells kcp_cells_make(uint32_t axes, const uint32_t *axi
   cells.axes = axes;
   for (uint32_t j = 0; j < KCP_MAX_AXES; ++j) {
     cells.axis[j] = j < axes ? axis[j] : 0;
-    cells.origin[j] = j < axes ? low[j] : 0;
+    cells.origin[j] = 0;
     if (j >= axes) continue;
     largest = fmax(largest, fmax(fabs(low[j]), fabs(high[j])));
     extent = fmax(extent, high[j] - low[j]);
@@ -103,6 +103,8 @@ static inline struct kcp_cells kcp_cells_make(uint32_t axes, const uint32_t *axi
   /* Cells of twice the box keep touched cells few; the floor keeps cell numbers exact integers. */
   double side = fmax(4 * cells.reach, extent * 0x1p-40);
   cells.inverse = side > 0 ? fmin(1 / side, 0x1p1000) : 1;
+  /* A coordinate that is constant lies in the middle of a cell: its box touches no other. */
+  for (uint32_t j = 0; j < axes; ++j) cells.origin[j] = low[j] - side / 2;
   cells.seed = kcp_mix(seed + UINT64_C(0x9e3779b97f4a7c15));
   cells.mask = bits - 1;
   return cells;

@@ -1,7 +1,8 @@
 /* One answer, whatever computes it: every closest-pairs algorithm, buffer, kernel, order and
  * partitioning against the brute force of oracle.c, byte for byte.
  *
- * KCP_TEST_BACKEND=cuda runs it on a GPU; without one the exit code 77 tells CTest to skip. */
+ * KCP_TEST_BACKEND=cuda runs it on a GPU; without one the exit code 77 tells CTest to skip.
+ * KCP_TEST_ALGORITHM=NAME tries one row alone. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +26,12 @@
 static const struct kcp_backend *backend;
 static struct kcp_device_info device;
 static uint64_t compared, refused;
+
+static bool is_tested(const struct kcp_algorithm *row) {
+  const char *name = getenv("KCP_TEST_ALGORITHM");
+  if (name != NULL && strcmp(name, row->name) != 0) return false;
+  return row->query == KCP_QUERY_CLOSEST_PAIRS && (row->backends & backend->kind) != 0;
+}
 
 /* Two sets, their files, and the question put to them. */
 struct problem {
@@ -186,7 +193,7 @@ static void check_all(const struct problem *problem, uint64_t memory, uint64_t *
   struct kcp_dataset *query = reference;
   if (!problem->question.self) query = open_points(&problem->query, problem->format, "query");
   for (const struct kcp_algorithm *row = kcp_algorithms; row->name != NULL; ++row) {
-    if (row->query != KCP_QUERY_CLOSEST_PAIRS) continue;
+    if (!is_tested(row)) continue;
     bool has_buffers = strcmp(row->buffers, "-") != 0;
     for (int variant = 0; variant < (has_buffers ? 8 : 1); ++variant) {
       struct kcp_request request = make_request(problem);
@@ -386,7 +393,7 @@ static void test_many_equal_points(void **state) {
   struct kcp_dataset *reference = open_points(&problem.reference, FILE_BIN, "reference");
   struct kcp_dataset *query = open_points(&problem.query, FILE_BIN, "query");
   for (const struct kcp_algorithm *row = kcp_algorithms; row->name != NULL; ++row) {
-    if (row->query != KCP_QUERY_CLOSEST_PAIRS) continue;
+    if (!is_tested(row)) continue;
     struct kcp_request request = make_request(&problem);
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
