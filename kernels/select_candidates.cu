@@ -117,17 +117,16 @@ static enum kcp_status settle_digit(struct kcp_selector *selector,
   KCP_CUDA_TRY(cudaGetLastError());
   KCP_CUDA_TRY(
       cudaMemcpy(selector->host_histogram, selector->histogram, bytes, cudaMemcpyDeviceToHost));
-  uint64_t total = 0;
+  uint64_t before = 0, through = 0; /* the chosen bucket: the wanted-th, or the last that is used */
   int bucket = 0;
-  for (int b = 0; b < bucket_count; ++b) {
-    uint64_t here = selector->host_histogram[b];
-    if (here == 0) continue;
+  for (int b = 0; b < bucket_count && through < *wanted; ++b) {
+    if (selector->host_histogram[b] == 0) continue;
     bucket = b;
-    if (total + here >= *wanted) break;
-    total += here;
+    before = through;
+    through += selector->host_histogram[b];
   }
-  *exact = total + selector->host_histogram[bucket] <= *wanted;
-  *wanted -= total < *wanted ? total : *wanted;
+  *exact = through <= *wanted;
+  *wanted -= before;
   settled->value[settled->word] |= (uint64_t)bucket << shift;
   settled->mask |= (uint64_t)(bucket_count - 1) << shift;
   return KCP_OK;

@@ -124,6 +124,7 @@ static enum kcp_status read_group(struct kcp_dataset *dataset, const struct want
     enum kcp_status status = kcp_points_allocate(count, dataset->dimensions, block, error);
     if (status != KCP_OK) return status;
   }
+  block->count = 0;
   enum kcp_status status = dataset->format->read(dataset, first, count, scratch, block, error);
   if (status != KCP_OK) return status;
   if (block->count != count)

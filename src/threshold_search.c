@@ -223,7 +223,7 @@ static uint64_t wanted_in_sample(const struct flow *flow, uint64_t streamed_samp
 static enum kcp_status guess_rank(struct flow *flow, double *rank, struct kcp_error *error) {
   struct kcp_points sample;
   *rank = flow->rank_limit;
-  if (flow->job->pair_count <= ALL_PAIRS || flow->job->pair_count / 4 < flow->plan.k) return KCP_OK;
+  if (flow->all_pairs <= ALL_PAIRS || flow->all_pairs / 4 < (double)flow->plan.k) return KCP_OK;
   double started = kcp_now();
   enum kcp_status status =
       kcp_points_allocate(flow->plan.streamed_sample, flow->plan.dimensions, &sample, error);
