@@ -6,6 +6,7 @@ static const int build_threads = 256;
 static const int join_threads = 128;
 static const int warps_per_block = join_threads / 32;
 static const uint32_t stack_entries = 32 * 6 + 32; /* a node's children at each level */
+static const double group_width = 8;               /* in distances of the join */
 static const unsigned full_warp = 0xffffffffu;
 
 enum kcp_status kcp_box_tree_create(struct kcp_device_memory *memory, uint64_t points,
@@ -79,7 +80,8 @@ struct join_arguments {
   struct kcp_point_set held, streamed;
   struct kcp_pair_planes pairs;
   double rank;
-  double box_factor; /* makes the lower bound safe where its terms are summed in another order */
+  double group_extent; /* a warp's points no wider apart than this descend together */
+  double box_factor;   /* makes the lower bound safe where its terms are summed in another order */
   uint32_t dimensions;
   enum kcp_join_kind kind;
   bool self;
@@ -133,52 +135,55 @@ __device__ static void emit(const struct kcp_pair_planes &pairs, bool has, doubl
   pairs.streamed[place] = streamed_record;
 }
 
-__device__ static void join_leaf(const struct join_arguments &with, uint32_t leaf, uint32_t q,
-                                 bool active) {
-  uint32_t first = leaf * kcp_tree_fanout;
-  uint32_t last = min(first + kcp_tree_fanout, with.held.count);
-  for (uint32_t h = first; h < last; ++h) {
-    double rank = 0;
-    for (uint32_t c = 0; c < with.dimensions; ++c)
-      rank = kcp_metric_combine(
-          with.metric.kind, rank,
-          kcp_metric_term(with.metric.kind, with.metric.power,
-                          with.held.columns[c * with.held.stride + h] -
-                              with.streamed.columns[c * with.streamed.stride + q]));
-    bool has = active && belongs(with, h, q, rank);
-    if (__any_sync(full_warp, has))
-      emit(with.pairs, has, rank, kcp_set_record(with.held, h), kcp_set_record(with.streamed, q));
-  }
+__device__ static double rank_of_pair(const struct join_arguments &with, uint32_t h, uint32_t q) {
+  double rank = 0;
+  for (uint32_t c = 0; c < with.dimensions; ++c)
+    rank = kcp_metric_combine(
+        with.metric.kind, rank,
+        kcp_metric_term(with.metric.kind, with.metric.power,
+                        with.held.columns[c * with.held.stride + h] -
+                            with.streamed.columns[c * with.streamed.stride + q]));
+  return rank;
 }
 
-__global__ static void join(const struct join_arguments with) {
-  __shared__ uint2 stacks[warps_per_block][stack_entries]; /* level and node */
-  uint2 *stack = stacks[threadIdx.x / 32];
-  uint32_t lane = threadIdx.x % 32;
-  uint32_t q = blockIdx.x * blockDim.x + threadIdx.x;
-  bool active = q < with.streamed.count;
-  if (!__any_sync(full_warp, active)) return;
-  if (!active) q = with.streamed.count - 1;
-  struct warp_box box;
-  for (uint32_t j = 0; j < with.axes.axes; ++j) {
-    double low = with.streamed.columns[with.axes.axis[j] * with.streamed.stride + q], high = low;
-    for (int offset = 16; offset > 0; offset /= 2) {
-      low = fmin(low, __shfl_xor_sync(full_warp, low, offset));
-      high = fmax(high, __shfl_xor_sync(full_warp, high, offset));
-    }
-    box.low[j] = low;
-    box.high[j] = high;
+/* One pair a thread, where it has one. */
+__device__ static void join_pairs(const struct join_arguments &with, bool active, uint32_t h,
+                                  uint32_t q) {
+  double rank = active ? rank_of_pair(with, h, q) : 0;
+  bool has = active && belongs(with, h, q, rank);
+  if (__any_sync(full_warp, has))
+    emit(with.pairs, has, rank, kcp_set_record(with.held, h), kcp_set_record(with.streamed, q));
+}
+
+enum descent {
+  BY_GROUP, /* the warp's 32 points together, each thread its own */
+  BY_POINT  /* one point, the threads share its leaf */
+};
+
+__device__ static void join_leaf(const struct join_arguments &with, enum descent descent,
+                                 uint32_t leaf, uint32_t q, bool active) {
+  uint32_t first = leaf * kcp_tree_fanout;
+  uint32_t last = min(first + kcp_tree_fanout, with.held.count);
+  if (descent == BY_POINT) {
+    uint32_t h = first + threadIdx.x % 32;
+    join_pairs(with, h < last, min(h, last - 1), q);
+    return;
   }
-  uint32_t top = with.tree.level_count - 1, depth = 0;
-  if (lane == 0) stack[0] = make_uint2(top, 0);
-  depth = 1;
+  for (uint32_t h = first; h < last; ++h) join_pairs(with, active, h, q);
+}
+
+/* Visits the leaves within reach of the box. False once there is no more room for pairs. */
+__device__ static bool descend(const struct join_arguments &with, enum descent descent,
+                               const struct warp_box &box, uint2 *stack, uint32_t q, bool active) {
+  uint32_t lane = threadIdx.x % 32, depth = 1;
+  if (lane == 0) stack[0] = make_uint2(with.tree.level_count - 1, 0); /* level and node */
   __syncwarp();
   while (depth > 0) {
     uint2 entry = stack[--depth];
     __syncwarp();
     if (entry.x == 0) {
-      if (*(volatile unsigned long long *)with.pairs.counter > with.pairs.capacity) return;
-      join_leaf(with, entry.y, q, active);
+      if (*(volatile unsigned long long *)with.pairs.counter > with.pairs.capacity) return false;
+      join_leaf(with, descent, entry.y, q, active);
       continue;
     }
     uint32_t level = entry.x - 1, child = entry.y * kcp_tree_fanout + lane;
@@ -189,6 +194,42 @@ __global__ static void join(const struct join_arguments with) {
     depth += __popc(mask);
     __syncwarp();
   }
+  return true;
+}
+
+__device__ static double axis_of(const struct join_arguments &with, uint32_t j, uint32_t q) {
+  return with.streamed.columns[with.axes.axis[j] * with.streamed.stride + q];
+}
+
+__global__ static void join(const struct join_arguments with) {
+  __shared__ uint2 stacks[warps_per_block][stack_entries];
+  uint2 *stack = stacks[threadIdx.x / 32];
+  uint32_t q = blockIdx.x * blockDim.x + threadIdx.x;
+  bool active = q < with.streamed.count;
+  unsigned points = __ballot_sync(full_warp, active);
+  if (points == 0) return;
+  if (!active) q = with.streamed.count - 1;
+  struct warp_box box;
+  bool compact = true;
+  for (uint32_t j = 0; j < with.axes.axes; ++j) {
+    double low = axis_of(with, j, q), high = low;
+    for (int offset = 16; offset > 0; offset /= 2) {
+      low = fmin(low, __shfl_xor_sync(full_warp, low, offset));
+      high = fmax(high, __shfl_xor_sync(full_warp, high, offset));
+    }
+    box.low[j] = low;
+    box.high[j] = high;
+    compact = compact && high - low <= with.group_extent;
+  }
+  if (compact) {
+    descend(with, BY_GROUP, box, stack, q, active);
+    return;
+  }
+  for (; points != 0; points &= points - 1) {
+    uint32_t one = __shfl_sync(full_warp, q, __ffs(points) - 1);
+    for (uint32_t j = 0; j < with.axes.axes; ++j) box.low[j] = box.high[j] = axis_of(with, j, one);
+    if (!descend(with, BY_POINT, box, stack, one, true)) return;
+  }
 }
 
 enum kcp_status kcp_box_tree_join(const struct kcp_box_tree *tree, const struct kcp_cells *axes,
@@ -198,8 +239,19 @@ enum kcp_status kcp_box_tree_join(const struct kcp_box_tree *tree, const struct 
                                   enum kcp_join_kind kind, const struct kcp_pair_planes *pairs,
                                   cudaStream_t stream, struct kcp_error *error) {
   if (held->count == 0 || streamed->count == 0) return KCP_OK;
-  struct join_arguments with = {*tree, *axes, metric,     *held, *streamed, *pairs,
-                                rank,  1,     dimensions, kind,  self};
+  struct join_arguments with = {};
+  with.tree = *tree;
+  with.axes = *axes;
+  with.metric = metric;
+  with.held = *held;
+  with.streamed = *streamed;
+  with.pairs = *pairs;
+  with.rank = rank;
+  with.group_extent = group_width * kcp_metric_distance(metric, rank);
+  with.box_factor = 1;
+  with.dimensions = dimensions;
+  with.kind = kind;
+  with.self = self;
   if (dimensions > axes->axes) with.box_factor = 1 - 0x1p-40;
   unsigned blocks = (streamed->count + join_threads - 1) / join_threads;
   join<<<blocks, join_threads, 0, stream>>>(with);

@@ -63,15 +63,22 @@ __global__ static void count_sample(const struct kcp_cells axes,
   }
 }
 
+/* One block: the sums of shares of buckets, each summed by a warp so that reads are coalesced, then
+ * the share that holds the wanted-th, then the bucket in it. */
 __global__ static void find_rank(const unsigned *histogram, unsigned long long wanted,
                                  double *rank) {
   __shared__ unsigned long long sums[find_threads];
   const uint32_t share = kcp_guess_buckets / find_threads;
-  uint32_t first = threadIdx.x * share;
-  unsigned long long sum = 0;
-  for (uint32_t b = first; b < first + share; ++b) sum += histogram[b];
-  sums[threadIdx.x] = sum;
+  uint32_t lane = threadIdx.x % 32;
+  for (uint32_t s = threadIdx.x / 32; s < find_threads; s += find_threads / 32) {
+    unsigned long long sum = 0;
+    for (uint32_t b = lane; b < share; b += 32) sum += histogram[s * share + b];
+    for (int offset = 16; offset > 0; offset /= 2)
+      sum += __shfl_down_sync(0xffffffffu, sum, offset);
+    if (lane == 0) sums[s] = sum;
+  }
   __syncthreads();
+  unsigned long long own = sums[threadIdx.x];
   for (int step = 1; step < find_threads; step *= 2) {
     unsigned long long before = (int)threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
     __syncthreads();
@@ -79,9 +86,9 @@ __global__ static void find_rank(const unsigned *histogram, unsigned long long w
     __syncthreads();
   }
   if (threadIdx.x == 0 && sums[find_threads - 1] < wanted) *rank = INFINITY;
-  unsigned long long reached = sums[threadIdx.x] - sum;
+  unsigned long long reached = sums[threadIdx.x] - own;
   if (reached >= wanted || sums[threadIdx.x] < wanted) return;
-  uint32_t bucket = first;
+  uint32_t bucket = threadIdx.x * share;
   while ((reached += histogram[bucket]) < wanted) ++bucket;
   *rank =
       __longlong_as_double((long long)(((unsigned long long)bucket + 1) << kcp_guess_shift) - 1);

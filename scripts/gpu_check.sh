@@ -63,8 +63,9 @@ dspp --algo dspp --k 20 --subpartitions 20 --buffer heap
 dspp-plain --algo dspp --k 20 --kernel plain --order-d2 file
 dspp-l1 --algo dspp --k 20 --metric l1
 pea --algo dspp+pea --k 20 --d1-partition 200 --d2-partition 100 --streams 2 --points-per-thread 3
+threshold --algo global-threshold --k 20
 QUERIES
-  for name in dbf dspp+pea; do
+  for name in dbf dspp+pea global-threshold; do
     check "racecheck-$name" compute-sanitizer --tool racecheck --error-exitcode 9 \
       "$kcp" --device "$device" --quiet --algo $name --k 20 "$data/a.bin" "$data/b.bin"
   done

@@ -30,6 +30,7 @@ SETS = {  # name: distribution, points, options
     "u2-11m": ("uniform", 11500 * K, "--dims 2 --seed 9"),
     "u2-6m": ("uniform", 5800 * K, "--dims 2 --seed 10"),
 }
+SETS["u2-100k"] = ("uniform", 100 * K, "--dims 2 --seed 14")
 SETS["u2-115m"] = ("uniform", 114700 * K, "--dims 2 --seed 11")
 SETS["g2-115m"] = ("gaussian", 114700 * K, "--dims 2 --seed 12")
 SETS["g2-11m"] = ("gaussian", 11500 * K, "--dims 2 --seed 13")
@@ -59,6 +60,7 @@ def cases():
             ("dspp+p", "--algo dspp+p --k 140 --buffer heap"),
             ("dspp+pea plain", "--algo dspp+pea --kernel plain --k 140 --buffer heap")],
            "u2-11m", "u2-6m", 3)
+    yield ("index: x-sort of uniform 2-D 11.5M", [("dspp", "--algo dspp --k 1")], "u2-11m", "u2-100k", 5)
     for k in (20, 40, 60, 80, 100, 120, 140):
         yield (f"buffers uniform 3-D 1M x 100K k {k}",
                [(f"{a} {b}", f"--algo {a} --buffer {b} --k {k}")

@@ -102,6 +102,5 @@ const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
 const struct kcp_algorithm *kcp_algorithm_choose(const struct kcp_request *request,
                                                  const struct kcp_backend *backend) {
   (void)request;
-  (void)backend;
-  return kcp_algorithm_find("dspp+pea");
+  return kcp_algorithm_find(backend->threshold != NULL ? "global-threshold" : "dspp+pea");
 }

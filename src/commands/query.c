@@ -116,7 +116,11 @@ static enum kcp_status choose_algorithm(struct query *query, struct kcp_error *e
   if ((job->algorithm->backends & job->backend->kind) == 0)
     return kcp_fail(error, KCP_UNAVAILABLE, "%s does not run on %s; use --device or another --algo",
                     job->algorithm->name, job->backend->name);
-  return job->pair_count > 0 ? job->algorithm->supports(job, error) : KCP_OK;
+  if (job->pair_count == 0) return KCP_OK;
+  enum kcp_status status = job->algorithm->supports(job, error);
+  if (status == KCP_OK || !query->result.chosen) return status;
+  job->algorithm = query->result.algorithm = kcp_algorithm_find("dspp+pea");
+  return job->algorithm->supports(job, error);
 }
 
 /* Nothing to search: the files are still read, since a wrong one is an error. */
