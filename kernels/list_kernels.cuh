@@ -212,15 +212,18 @@ __device__ static inline void kcp_examine_run(const struct kcp_search_arguments 
     kcp_flush_queue<D, BUFFER>(with, queue, state);
 }
 
+/* A thread without a query stands at the nearest one, so that the warp's walk begins where the
+ * others are. */
 template <int D>
-__device__ static inline void kcp_load_query(const struct kcp_search_arguments *with,
-                                             uint64_t index, struct kcp_tiled_state<D> *state) {
+__device__ static inline void kcp_load_query(const struct kcp_search_arguments *with, uint64_t base,
+                                             uint64_t number, struct kcp_tiled_state<D> *state) {
   struct kcp_tiled_query<D> *query = &state->query;
-  query->active = index < with->queries.count;
-  query->index = index;
+  uint64_t last = min(base + with->list_count, (uint64_t)with->queries.count) - 1;
+  uint64_t source = min(base + number, last);
+  query->active = base + number <= last;
+  query->index = source;
   query->error = with->frame->extent;
   state->limit = -1;
-  uint64_t source = query->active ? index : with->queries.count - 1;
   query->id = with->queries.ids[source];
 #pragma unroll
   for (int j = 0; j < D; ++j) {
@@ -301,7 +304,7 @@ __global__ static void kcp_search_tiled(const struct kcp_search_arguments with) 
   state.queued = 0;
   unsigned long long evaluated = 0;
   for (uint64_t base = 0; base < with.queries.count; base += with.list_count) {
-    kcp_load_query<D>(&with, has_list ? base + number : with.queries.count, &state);
+    kcp_load_query<D>(&with, base, number, &state);
     if (TRAVERSAL == KCP_TRAVERSE_ALL) {
       kcp_examine_tiles<D, BUFFER>(&with, tile, queue, &state);
       if (state.query.active) evaluated += with.reference.count;

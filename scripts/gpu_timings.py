@@ -4,7 +4,7 @@
 usage: gpu_timings.py KCP OUT_DIR [DEVICE] [CASE-PREFIX...]
 
 Makes the data with `kcp gen`, runs every configuration of every case, checks that all answers of a
-case have one checksum, prints a table and writes OUT_DIR/timings.json. KCP_SCALE=0.01 shrinks the
+case have one checksum, prints a table and writes OUT_DIR/timings.json and timings.md. KCP_SCALE=0.01 shrinks the
 data for a quick trial."""
 import json
 import os
@@ -112,12 +112,15 @@ def run(options, d1, d2, runs, folder):
 def main():
     failed = False
     everything = []
+    page = []
     with tempfile.TemporaryDirectory() as folder:
         for case, configurations, d1, d2, runs in cases():
             if PREFIXES and not case.startswith(PREFIXES):
                 continue
             print(f"\n{case}\n  {'configuration':32} {'kernel':>10} {'index':>8} {'total':>9} "
                   f"{'spread':>7} {'vs first':>8} {'evaluated':>10} {'G/s':>7}  answer", flush=True)
+            page.append(f"\n### {case}\n\n| configuration | kernel | index | total | spread | vs first | distances | answer |\n"
+                        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
             first_kernel = answer = None
             for label, options in configurations:
                 report, problem = run(options, make(folder, d1), make(folder, d2), runs, folder)
@@ -134,6 +137,7 @@ def main():
                 answer = answer or checksum
                 same = checksum == answer
                 failed = failed or not same
+                report["context"]["argv"][0] = "kcp"
                 evaluated = result["work"]["distance_evaluations"]
                 spread = (kernel["max_s"] - kernel["min_s"]) / median if median else 0
                 print(f"  {label:32} {median * 1e3:7.3f} ms "
@@ -142,8 +146,13 @@ def main():
                       f"{spread:6.1%} {first_kernel / median if median else 0:8.2f} {evaluated:10.3g} "
                       f"{evaluated / median / 1e9 if median else 0:7.0f}  {'same' if same else 'DIFFERS'}",
                       flush=True)
+                page.append(f"| {label} | {median * 1e3:.3f} ms | {result['statistics']['index']['median_s'] * 1e3:.2f} ms "
+                            f"| {result['statistics']['total']['median_s'] * 1e3:.1f} ms | {spread:.1%} "
+                            f"| {first_kernel / median if median else 0:.2f} | {evaluated:.3g} | {'same' if same else 'differs'} |")
     with open(f"{OUT}/timings.json", "w") as file:
         json.dump(everything, file, indent=1)
+    with open(f"{OUT}/timings.md", "w") as file:
+        file.write("\n".join(page) + "\n")
     return 1 if failed else 0
 
 
