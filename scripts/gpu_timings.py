@@ -69,7 +69,7 @@ def cases():
            [(a, f"--algo {a} --k 20 --d2-partition 50000") for a in ("dspp+", "dspp+p", "dspp+pea")],
            "u3-1m", "u3-500k", 10)
     yield ("points per thread uniform 3-D 1M x 500K k 20",
-           [(f"l = {l}", f"--algo dspp+pea --k 20 --points-per-thread {l}") for l in (1, 2, 4, 8, 16)],
+           [(f"l = {l}", f"--algo dspp+pea --k 20 --points-per-thread {l}") for l in (1, 2, 4, 8, 16, 32)],
            "u3-1m", "u3-500k", 10)
     one = lambda k: [("global-threshold", f"--algo global-threshold --k {k}")]
     against = lambda k: one(k) + [("dspp+pea", f"--algo dspp+pea --k {k}")]
@@ -81,6 +81,9 @@ def cases():
     yield "threshold uniform 2-D 114.7M x 11.5M k 140", one(140), "u2-115m", "u2-11m", 3
     yield "threshold uniform 2-D 114.7M x 11.5M k 1000000", one(1000000), "u2-115m", "u2-11m", 3
     yield "threshold gaussian 2-D 114.7M x 11.5M k 140", one(140), "g2-115m", "g2-11m", 3
+    yield ("points per thread uniform 2-D 11.5M x 5.8M k 140",
+           [(f"l = {l}", f"--algo dspp+pea --k 140 --points-per-thread {l}") for l in (16, 32, 64, 128)],
+           "u2-11m", "u2-6m", 3)
     for n in (1, 2, 3, 4, 5):
         yield (f"linear in D1: uniform 3-D {n}M x 100K k 20",
                [(a, f"--algo {a} --k 20") for a in ("dbf", "dspp+pea")], f"u3-{n}m", "u3-100k", 5)

@@ -12,6 +12,8 @@
 #define DEFAULT_BLOCK_THREADS 64 /* paper, 4.1.3 */
 #define DEFAULT_STREAMS 4
 #define HEAP_PAYS_FROM_K 48
+/* Of the threads that a device could hold, the search kernels' registers leave room for half. */
+#define DEVICE_SHARE 2
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
   return a < b ? a : b;
@@ -62,7 +64,7 @@ static uint64_t choose_points_per_thread(const struct kcp_job *job,
   if (!plan->variant.groups_queries) return 1;
   if (job->request->points_per_thread > 0)
     return minimum(job->request->points_per_thread, maximum(plan->query_count, 1));
-  uint64_t lists_wanted = maximum(job->device.thread_slots, 1);
+  uint64_t lists_wanted = maximum(job->device.thread_slots / DEVICE_SHARE, 1);
   return maximum(1, minimum(plan->query_count / lists_wanted, 4096));
 }
 

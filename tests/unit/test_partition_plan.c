@@ -127,7 +127,7 @@ static void test_points_per_thread(void **state) {
   (void)state;
   make_case(&made, "dspp+pea", 20, 50000, 20);
   assert_int_equal(kcp_pair_plan_make(&made.job, &plan, &error), KCP_OK);
-  assert_int_equal(plan.points_per_thread, 50000 / 4096);
+  assert_int_equal(plan.points_per_thread, 50000 / 2048);
   made.job.algorithm = kcp_algorithm_find("dspp+p");
   assert_int_equal(kcp_pair_plan_make(&made.job, &plan, &error), KCP_OK);
   assert_int_equal(plan.points_per_thread, 1);
