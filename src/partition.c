@@ -12,8 +12,10 @@
 #define DEFAULT_BLOCK_THREADS 64 /* paper, 4.1.3 */
 #define DEFAULT_STREAMS 4
 #define HEAP_PAYS_FROM_K 48
-/* Of the threads that a device could hold, the search kernels' registers leave room for half. */
-#define DEVICE_SHARE 2
+/* Lists wanted on a GPU: this part of the threads that it can hold. On an H200 a quarter is near
+ * the best l for 500K and for 5.8M query points (docs/results/k-cp-h200.md). */
+#define GPU_SHARE 4
+#define LISTS_PER_CORE 8 /* on a CPU: enough to balance the cores */
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
   return a < b ? a : b;
@@ -64,7 +66,9 @@ static uint64_t choose_points_per_thread(const struct kcp_job *job,
   if (!plan->variant.groups_queries) return 1;
   if (job->request->points_per_thread > 0)
     return minimum(job->request->points_per_thread, maximum(plan->query_count, 1));
-  uint64_t lists_wanted = maximum(job->device.thread_slots / DEVICE_SHARE, 1);
+  uint64_t slots = job->device.thread_slots;
+  uint64_t lists_wanted = maximum(
+      1, job->backend->kind == KCP_BACKEND_CUDA ? slots / GPU_SHARE : slots * LISTS_PER_CORE);
   return maximum(1, minimum(plan->query_count / lists_wanted, 4096));
 }
 

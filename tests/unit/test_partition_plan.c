@@ -39,7 +39,7 @@ static void make_case(struct case_of_plan *made, const char *algorithm, uint64_t
   made->job.algorithm = kcp_algorithm_find(algorithm);
   made->job.backend = kcp_backend_cpu();
   made->job.backend->probe(0, &made->job.device, &error);
-  made->job.device.thread_slots = 4096;
+  made->job.device.thread_slots = 64;
   made->job.reference = open_zeros("d1.bin", n1);
   made->job.query = open_zeros("d2.bin", n2);
   made->job.pair_count = k;
@@ -127,7 +127,7 @@ static void test_points_per_thread(void **state) {
   (void)state;
   make_case(&made, "dspp+pea", 20, 50000, 20);
   assert_int_equal(kcp_pair_plan_make(&made.job, &plan, &error), KCP_OK);
-  assert_int_equal(plan.points_per_thread, 50000 / 2048);
+  assert_int_equal(plan.points_per_thread, 50000 / (64 * 8));
   made.job.algorithm = kcp_algorithm_find("dspp+p");
   assert_int_equal(kcp_pair_plan_make(&made.job, &plan, &error), KCP_OK);
   assert_int_equal(plan.points_per_thread, 1);
