@@ -83,7 +83,7 @@ const struct kcp_algorithm kcp_algorithms[] = {
          "repeats.",
      .source = "this project",
      .query = KCP_QUERY_CLOSEST_PAIRS,
-     .backends = KCP_BACKEND_CUDA,
+     .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA,
      .options = threshold_options,
      .buffers = "-",
      .supports = kcp_threshold_supports,

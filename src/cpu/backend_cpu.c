@@ -5,7 +5,8 @@
 
 #include "kcp/backend.h"
 
-extern const struct kcp_pair_engine kcp_cpu_pair_engine; /* list_search.c */
+extern const struct kcp_pair_engine kcp_cpu_pair_engine;           /* list_search.c */
+extern const struct kcp_threshold_engine kcp_cpu_threshold_engine; /* threshold_search.c */
 
 static void read_processor_name(char *name, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");
@@ -47,7 +48,10 @@ static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp
 }
 
 const struct kcp_backend *kcp_backend_cpu(void) {
-  static const struct kcp_backend backend = {
-      .kind = KCP_BACKEND_CPU, .name = "cpu", .probe = probe, .pairs = &kcp_cpu_pair_engine};
+  static const struct kcp_backend backend = {.kind = KCP_BACKEND_CPU,
+                                             .name = "cpu",
+                                             .probe = probe,
+                                             .pairs = &kcp_cpu_pair_engine,
+                                             .threshold = &kcp_cpu_threshold_engine};
   return &backend;
 }

@@ -82,20 +82,21 @@ static void sort_by_digit(struct kcp_radix_sorter *sorter, int from, uint64_t co
   }
 }
 
-const uint32_t *kcp_radix_sort(struct kcp_radix_sorter *sorter, const double *keys,
-                               uint64_t count) {
+static int workers_for(uint64_t count) {
   static const uint64_t share_worth_a_thread = 16384;
-  uint64_t workers_wanted = count / share_worth_a_thread + 1;
-  if (workers_wanted > (uint64_t)omp_get_max_threads())
-    workers_wanted = (uint64_t)omp_get_max_threads();
-  if (workers_wanted > MAX_WORKERS) workers_wanted = MAX_WORKERS;
-  int workers = (int)workers_wanted;
-  uint64_t varying = 0, first_key = count > 0 ? ordered_bits(keys[0]) : 0;
+  uint64_t workers = count / share_worth_a_thread + 1;
+  if (workers > (uint64_t)omp_get_max_threads()) workers = (uint64_t)omp_get_max_threads();
+  return workers > MAX_WORKERS ? MAX_WORKERS : (int)workers;
+}
+
+const uint32_t *kcp_radix_sort_keys(struct kcp_radix_sorter *sorter, uint64_t count,
+                                    const uint64_t **sorted) {
+  int workers = workers_for(count);
+  uint64_t varying = 0;
 #pragma omp parallel for num_threads(workers) reduction(| : varying)
   for (uint64_t i = 0; i < count; ++i) {
-    sorter->keys[0][i] = ordered_bits(keys[i]);
     sorter->indices[0][i] = (uint32_t)i;
-    varying |= sorter->keys[0][i] ^ first_key;
+    varying |= sorter->keys[0][i] ^ sorter->keys[0][0];
   }
   int from = 0;
   for (int pass = 0; pass < PASSES; ++pass) {
@@ -104,5 +105,14 @@ const uint32_t *kcp_radix_sort(struct kcp_radix_sorter *sorter, const double *ke
     sort_by_digit(sorter, from, count, shift, workers);
     from = 1 - from;
   }
+  if (sorted != NULL) *sorted = sorter->keys[from];
   return sorter->indices[from];
+}
+
+const uint32_t *kcp_radix_sort(struct kcp_radix_sorter *sorter, const double *keys,
+                               uint64_t count) {
+  int workers = workers_for(count);
+#pragma omp parallel for num_threads(workers)
+  for (uint64_t i = 0; i < count; ++i) sorter->keys[0][i] = ordered_bits(keys[i]);
+  return kcp_radix_sort_keys(sorter, count, NULL);
 }

@@ -1,4 +1,4 @@
-/* Parallel stable sort of indices by a binary64 key (CPU). */
+/* Parallel stable sort of indices by a key of 64 bits (CPU). */
 #ifndef KCP_CPU_RADIX_SORT_H
 #define KCP_CPU_RADIX_SORT_H
 
@@ -23,5 +23,10 @@ void kcp_radix_sorter_free(struct kcp_radix_sorter *sorter);
 /* The order of `count` finite keys, ascending, equal keys in their order of input: the result
  * (valid until the next call) lists their indices. count <= capacity and < 2^32. */
 const uint32_t *kcp_radix_sort(struct kcp_radix_sorter *sorter, const double *keys, uint64_t count);
+
+/* The same for unsigned keys, which the caller has put into sorter->keys[0]. *sorted, when not
+ * NULL, becomes the keys in order. */
+const uint32_t *kcp_radix_sort_keys(struct kcp_radix_sorter *sorter, uint64_t count,
+                                    const uint64_t **sorted);
 
 #endif

@@ -1,0 +1,52 @@
+#include "morton_order.h"
+
+#include <math.h>
+
+#define LEFT_OUT UINT64_MAX /* greater than any key: keys have 63 bits */
+
+struct kcp_morton_frame kcp_morton_frame_of(uint32_t axes, const double *low, const double *high) {
+  struct kcp_morton_frame frame = {0};
+  double longest = 0;
+  for (uint32_t j = 0; j < axes; ++j) {
+    frame.low[j] = low[j];
+    longest = fmax(longest, high[j] - low[j]);
+  }
+  frame.scale = longest > 0 ? fmin(0x1p21 / longest, 1e300) : 1;
+  return frame;
+}
+
+/* The place in `from` of the i-th of `count` evenly spread points. */
+static uint64_t place_of(const struct kcp_point_set *from, uint64_t count, uint64_t i) {
+  if (count == from->count) return i;
+  uint64_t place = (uint64_t)((double)i * ((double)from->count / (double)count));
+  return place < from->count ? place : from->count - 1;
+}
+
+void kcp_morton_order(struct kcp_radix_sorter *sorter, const struct kcp_cells *axes,
+                      const struct kcp_morton_frame *frame, uint32_t dimensions,
+                      const struct kcp_point_set *from, uint64_t count, uint64_t id_limit,
+                      struct kcp_point_set *to, const uint64_t **keys) {
+  uint64_t *unsorted = sorter->keys[0];
+  const uint64_t *sorted;
+  if (count > from->count) count = from->count;
+#pragma omp parallel for
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t place = place_of(from, count, i);
+    double point[KCP_MAX_AXES];
+    kcp_set_axes(from, axes, place, point);
+    bool left_out = from->ids != NULL && from->ids[place] > id_limit;
+    unsorted[i] = left_out ? LEFT_OUT : kcp_morton_key(axes->axes, frame->low, frame->scale, point);
+  }
+  const uint32_t *order = kcp_radix_sort_keys(sorter, count, &sorted);
+  to->count = count;
+  while (to->count > 0 && sorted[to->count - 1] == LEFT_OUT) --to->count;
+#pragma omp parallel for
+  for (uint64_t i = 0; i < to->count; ++i) {
+    uint64_t place = place_of(from, count, order[i]);
+    for (uint32_t j = 0; j < dimensions; ++j)
+      to->columns[j * to->stride + i] = from->columns[j * from->stride + place];
+    to->records[i] = kcp_set_record(from, place);
+    if (from->ids != NULL && to->ids != NULL) to->ids[i] = from->ids[place];
+  }
+  if (keys != NULL) *keys = sorted;
+}

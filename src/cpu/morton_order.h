@@ -1,0 +1,25 @@
+/* Points ordered along the Morton curve (CPU). */
+#ifndef KCP_CPU_MORTON_ORDER_H
+#define KCP_CPU_MORTON_ORDER_H
+
+#include "point_set.h"
+#include "radix_sort.h"
+
+/* The box that keys are relative to. */
+struct kcp_morton_frame {
+  double low[KCP_MAX_AXES];
+  double scale; /* 2^21 / the longest side */
+};
+
+/* The frame of a box given by its corners. */
+struct kcp_morton_frame kcp_morton_frame_of(uint32_t axes, const double *low, const double *high);
+
+/* `count` points spread evenly over `from` (all of them when it has no more), without those of ids
+ * beyond the limit, in Morton order into `to`: columns, records, and ids when both have them. Sets
+ * to->count. *keys, when not NULL, becomes their keys, valid until the sorter is used again. */
+void kcp_morton_order(struct kcp_radix_sorter *sorter, const struct kcp_cells *axes,
+                      const struct kcp_morton_frame *frame, uint32_t dimensions,
+                      const struct kcp_point_set *from, uint64_t count, uint64_t id_limit,
+                      struct kcp_point_set *to, const uint64_t **keys);
+
+#endif
