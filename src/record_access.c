@@ -86,7 +86,8 @@ enum kcp_status kcp_dataset_sample(struct kcp_dataset *dataset, uint64_t wanted,
   points->count = count;
   if (failed_at == UINT64_MAX) return KCP_OK;
   struct kcp_points part = part_of(points, 0);
-  enum kcp_status status = kcp_dataset_read(dataset, failed_at, run_records, &part, error);
+  uint64_t length = minimum(minimum(run_records, count), dataset->count - failed_at);
+  enum kcp_status status = kcp_dataset_read(dataset, failed_at, length, &part, error);
   return status != KCP_OK
              ? status
              : kcp_fail(error, KCP_FAILED, "%s: changed while it was being read", dataset->path);
@@ -103,12 +104,14 @@ static int compare_records(const void *a, const void *b) {
   return left < right ? -1 : left > right;
 }
 
-/* The end of the group of wanted records that one read covers: near each other, in one chunk. */
+/* The end of the group of wanted records that one read covers: in one chunk, and near each other
+ * unless the chunk is parsed from its start for any of them. */
 static uint64_t group_end(const struct kcp_dataset *dataset, const struct wanted_record *wanted,
                           uint64_t begin, uint64_t count) {
   uint64_t chunk = kcp_dataset_chunk_of(dataset, wanted[begin].record);
+  uint64_t widest_gap = dataset->format->line_of != NULL ? UINT64_MAX : GAP_WORTH_A_READ;
   uint64_t end = begin + 1;
-  while (end < count && wanted[end].record - wanted[end - 1].record <= GAP_WORTH_A_READ &&
+  while (end < count && wanted[end].record - wanted[end - 1].record <= widest_gap &&
          kcp_dataset_chunk_of(dataset, wanted[end].record) == chunk)
     ++end;
   return end;
