@@ -497,6 +497,7 @@ static enum kcp_status reduce(engine_state *state, double rank, struct kcp_error
   }
   KCP_TRY(begin_kernels(state, error));
   KCP_TRY(get_counter(state, COUNT_SURVIVORS, &count, error));
+  streamed->current = 0; /* where filter appends */
   streamed->kept = buffer_of(streamed, 0);
   streamed->kept.count = (uint32_t)count;
   struct kcp_cells marked = state->cells;
