@@ -9,7 +9,7 @@
 
 #define SHIFT 47
 #define MOST_WORKERS 16 /* each has a histogram; samples are not worth more */
-#define POINTS_WORTH_A_WORKER 4096
+#define CHUNK 4096      /* points that a worker takes at a time */
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
   return a < b ? a : b;
@@ -26,6 +26,12 @@ static uint64_t place_of_key(const uint64_t *keys, uint64_t count, uint64_t key)
       high = middle;
   }
   return low;
+}
+
+static uint64_t key_of(const struct kcp_guess_sample *sample, uint64_t q) {
+  double point[KCP_MAX_AXES];
+  kcp_set_axes(sample->streamed, sample->axes, q, point);
+  return kcp_morton_key(sample->axes->axes, sample->frame->low, sample->frame->scale, point);
 }
 
 static void count_rank(double rank, uint64_t *histogram) {
@@ -51,28 +57,29 @@ static void count_run(const struct kcp_guess_sample *sample, uint64_t q, const d
   }
 }
 
-static void count_point(const struct kcp_guess_sample *sample, uint64_t q, uint64_t window,
-                        double *query, uint64_t *histogram) {
-  uint64_t held_count = sample->held->count, first = 0, last = held_count;
-  if (window < held_count) {
-    double point[KCP_MAX_AXES];
-    kcp_set_axes(sample->streamed, sample->axes, q, point);
-    uint64_t key =
-        kcp_morton_key(sample->axes->axes, sample->frame->low, sample->frame->scale, point);
-    uint64_t place = place_of_key(sample->keys, held_count, key);
-    first = place > window ? place - window : 0;
-    last = minimum(held_count, place + window);
+/* Streamed points first .. last - 1. Their keys ascend, so that their places do too. */
+static void count_points(const struct kcp_guess_sample *sample, uint64_t first, uint64_t last,
+                         uint64_t window, double *query, uint64_t *histogram) {
+  const struct kcp_point_set *streamed = sample->streamed;
+  uint64_t held_count = sample->held->count;
+  uint64_t place = place_of_key(sample->keys, held_count, key_of(sample, first));
+  for (uint64_t q = first; q < last; ++q) {
+    uint64_t key = key_of(sample, q), begin = 0, end = held_count;
+    while (place < held_count && sample->keys[place] < key) ++place;
+    if (window < held_count) {
+      begin = place > window ? place - window : 0;
+      end = minimum(held_count, place + window);
+    }
+    for (uint32_t j = 0; j < sample->dimensions; ++j)
+      query[j] = streamed->columns[j * streamed->stride + q];
+    count_run(sample, q, query, begin, end, histogram);
   }
-  for (uint32_t j = 0; j < sample->dimensions; ++j)
-    query[j] = sample->streamed->columns[j * sample->streamed->stride + q];
-  count_run(sample, q, query, first, last, histogram);
 }
 
 enum kcp_status kcp_guess_count(const struct kcp_guess_sample *sample, uint64_t window,
                                 uint64_t *histogram, struct kcp_error *error) {
-  uint64_t wanted_workers = sample->streamed->count / POINTS_WORTH_A_WORKER + 1;
-  int workers =
-      (int)minimum(minimum(wanted_workers, MOST_WORKERS), (uint64_t)omp_get_max_threads());
+  uint64_t count = sample->streamed->count, chunks = count / CHUNK + 1;
+  int workers = (int)minimum(minimum(chunks, MOST_WORKERS), (uint64_t)omp_get_max_threads());
   uint64_t share = KCP_GUESS_BUCKETS + sample->dimensions; /* a histogram, a query point */
   uint64_t *scratch = calloc((size_t)workers * share, sizeof *scratch);
   if (scratch == NULL)
@@ -81,9 +88,9 @@ enum kcp_status kcp_guess_count(const struct kcp_guess_sample *sample, uint64_t 
   {
     uint64_t *own = scratch + (uint64_t)omp_get_thread_num() * share;
     double *query = (double *)(own + KCP_GUESS_BUCKETS);
-#pragma omp for
-    for (uint64_t q = 0; q < sample->streamed->count; ++q)
-      count_point(sample, q, window, query, own);
+#pragma omp for schedule(dynamic)
+    for (uint64_t first = 0; first < count; first += CHUNK)
+      count_points(sample, first, minimum(first + CHUNK, count), window, query, own);
   }
   memset(histogram, 0, KCP_GUESS_BUCKETS * sizeof *histogram);
   for (int worker = 0; worker < workers; ++worker)

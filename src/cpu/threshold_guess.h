@@ -11,7 +11,7 @@
 /* Ranks are counted by their leading 17 bits: a bucket is 2^-5 of a rank wide. */
 #define KCP_GUESS_BUCKETS (UINT32_C(1) << 16) /* of finite ranks, which are >= 0 */
 
-/* The held sample, in Morton order with its keys, and the streamed sample. */
+/* The held sample with its keys, and the streamed sample, both in Morton order. */
 struct kcp_guess_sample {
   const struct kcp_cells *axes;
   const struct kcp_morton_frame *frame;

@@ -129,7 +129,8 @@ static void destroy(engine_state *state) {
 
 static enum kcp_status allocate(engine_state *state, struct kcp_error *error) {
   const struct kcp_threshold_plan *plan = &state->plan;
-  uint64_t larger = maximum(plan->held_capacity, plan->survivor_capacity);
+  uint64_t streamed = maximum(plan->survivor_capacity, plan->streamed_sample);
+  uint64_t larger = maximum(plan->held_capacity, streamed);
   uint64_t point = plan->dimensions * sizeof(double);
   state->held.stride = plan->held_capacity;
   state->held.columns = array(plan->held_capacity, point);
@@ -141,7 +142,7 @@ static enum kcp_status allocate(engine_state *state, struct kcp_error *error) {
   state->pairs.capacity = plan->pair_capacity;
   state->pairs.pairs = array(plan->pair_capacity, sizeof *state->pairs.pairs);
   bool made = make_side(state, plan->held_capacity, &state->sides[KCP_SIDE_HELD]) &&
-              make_side(state, plan->survivor_capacity, &state->sides[KCP_SIDE_STREAMED]);
+              make_side(state, streamed, &state->sides[KCP_SIDE_STREAMED]);
   if (!made || state->held.columns == NULL || state->sample.columns == NULL ||
       state->sample.records == NULL || state->histogram == NULL || state->bitmap == NULL ||
       state->pairs.pairs == NULL)
@@ -282,7 +283,10 @@ static enum kcp_status count_sample(engine_state *state, struct kcp_error *error
   find_box(state);
   struct kcp_morton_frame frame = kcp_morton_frame_of(state->cells.axes, state->low, state->high);
   struct kcp_point_set sorted = buffer_of(&state->sides[KCP_SIDE_HELD], 0);
+  struct kcp_point_set streamed = buffer_of(&state->sides[KCP_SIDE_STREAMED], 0);
   const uint64_t *keys;
+  kcp_morton_order(&state->sorter, &state->cells, &frame, state->plan.dimensions, &state->sample,
+                   state->sample.count, UINT64_MAX, &streamed, NULL);
   kcp_morton_order(&state->sorter, &state->cells, &frame, state->plan.dimensions, &state->held,
                    sampled, UINT64_MAX, &sorted, &keys);
   struct kcp_guess_sample sample = {.axes = &state->cells,
@@ -291,7 +295,7 @@ static enum kcp_status count_sample(engine_state *state, struct kcp_error *error
                                     .dimensions = state->plan.dimensions,
                                     .self = state->plan.self,
                                     .held = &sorted,
-                                    .streamed = &state->sample,
+                                    .streamed = &streamed,
                                     .keys = keys};
   enum kcp_status status =
       kcp_guess_count(&sample, all ? sampled : GUESS_WINDOW, state->histogram, error);
