@@ -91,6 +91,27 @@ static uint64_t wanted_queries(const struct kcp_job *job, const struct kcp_pair_
   return maximum(1, plan->variant.overlaps ? minimum(filling, share) : filling);
 }
 
+/* What was chosen, not asked for, gives way until a group of `least_queries` or more fits for each
+ * stream: streams where lists of k are what takes the room, else the points that share a list. */
+static void shrink_groups(const struct kcp_request *request, double budget, uint64_t least_queries,
+                          struct kcp_pair_plan *plan) {
+  bool grouped = plan->variant.groups_queries && request->points_per_thread == 0;
+  bool streamed = plan->variant.overlaps && request->streams == 0;
+  for (;;) {
+    uint64_t queries = maximum(least_queries, plan->points_per_thread);
+    bool more_streams = streamed && plan->slots > 1;
+    if (plan->slots * query_bytes(plan, queries) <= budget) return;
+    if (more_streams && plan->slots * list_bytes(plan) > budget / 2)
+      --plan->slots;
+    else if (grouped && queries > least_queries && plan->points_per_thread > 1)
+      plan->points_per_thread /= 2;
+    else if (more_streams)
+      --plan->slots;
+    else
+      return;
+  }
+}
+
 static enum kcp_status plan_partitions(const struct kcp_job *job, struct kcp_pair_plan *plan,
                                        struct kcp_error *error) {
   const struct kcp_request *request = job->request;
@@ -103,15 +124,16 @@ static enum kcp_status plan_partitions(const struct kcp_job *job, struct kcp_pai
                            : minimum(plan->reference_count, REFERENCE_PARTITION_LIMIT);
   reference_wanted = maximum(1, minimum(reference_wanted, plan->reference_count));
   double per_point = (double)point_bytes(plan);
-  uint64_t query_wanted =
-      maximum(1, minimum(wanted_queries(job, plan), maximum(plan->query_count, 1)));
 
-  /* Half of the memory for D1 where it can be cut, the rest for D2 and its lists. */
+  /* Half of the memory beside a list for D1 where it can be cut, the rest for D2 and its lists. */
   double for_queries = available - (double)reference_wanted * per_point;
   if (plan->variant.partitions_reference && request->d1_partition == 0)
-    for_queries = fmax(for_queries, available / 2);
-  uint64_t queries = fitting_queries(plan, for_queries, query_wanted);
+    for_queries = fmax(for_queries, (available + list_bytes(plan)) / 2);
   bool must_hold = !plan->variant.partitions_queries || request->d2_partition > 0;
+  shrink_groups(request, for_queries, must_hold ? wanted_queries(job, plan) : 1, plan);
+  uint64_t query_wanted =
+      maximum(1, minimum(wanted_queries(job, plan), maximum(plan->query_count, 1)));
+  uint64_t queries = fitting_queries(plan, for_queries, query_wanted);
   if (must_hold && queries < query_wanted) {
     /* A resident D2 may need more than its half. */
     double needed = plan->slots * query_bytes(plan, query_wanted);

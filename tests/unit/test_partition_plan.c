@@ -70,10 +70,39 @@ static void test_memory_is_respected(void **state) {
       } else {
         assert_int_equal(status, KCP_BAD_INPUT);
         assert_non_null(strstr(error.message, "GB free"));
-        assert_true(m < 2 || !plan.variant.partitions_queries);
+        assert_false(plan.variant.partitions_queries);
       }
       end_case(&made);
     }
+}
+
+/* What is chosen gives way to --memory as long as one list of k fits; what is asked for does not.
+ */
+static void test_choices_give_way_to_memory(void **state) {
+  static const char *const names[] = {"dspp+", "dspp+p", "dspp+pea"};
+  static const uint64_t ks[] = {1, 20, 5000}, sizes[] = {128 << 10, 256 << 10, 1 << 20, 2 << 20};
+  struct case_of_plan made;
+  struct kcp_pair_plan plan;
+  struct kcp_error error;
+  (void)state;
+  for (size_t a = 0; a < 3; ++a)
+    for (size_t i = 0; i < 3; ++i)
+      for (size_t m = 0; m < 4; ++m) {
+        make_case(&made, names[a], 20000, 50000, ks[i]);
+        made.job.device.thread_slots = 1; /* makes a large l */
+        made.request.memory_bytes = sizes[m];
+        if (kcp_pair_plan_make(&made.job, &plan, &error) != KCP_OK) fail_msg("%s", error.message);
+        assert_true(plan.device_bytes <= sizes[m]);
+        end_case(&made);
+      }
+  make_case(&made, "dspp+pea", 20000, 50000, 5000);
+  made.request.memory_bytes = 128 << 10;
+  made.request.streams = 4;
+  assert_int_equal(kcp_pair_plan_make(&made.job, &plan, &error), KCP_BAD_INPUT);
+  made.request.memory_bytes = 1 << 20;
+  made.request.points_per_thread = 4096;
+  assert_int_equal(kcp_pair_plan_make(&made.job, &plan, &error), KCP_BAD_INPUT);
+  end_case(&made);
 }
 
 /* dbfs and the others that must hold D2 say what they need and what to use. */
@@ -141,6 +170,7 @@ static void test_points_per_thread(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory_is_respected), cmocka_unit_test(test_what_does_not_fit),
-      cmocka_unit_test(test_flags_win), cmocka_unit_test(test_points_per_thread)};
+      cmocka_unit_test(test_choices_give_way_to_memory), cmocka_unit_test(test_flags_win),
+      cmocka_unit_test(test_points_per_thread)};
   return cmocka_run_group_tests(tests, make_scratch_folder, remove_scratch_folder);
 }
