@@ -277,8 +277,9 @@ static enum kcp_status order_reference(const struct kcp_pair_plan *plan,
   struct kcp_uploaded_points points = as_uploaded(buffers);
   buffers->count = points.count;
   buffers->is_sorted = sorts_reference(plan);
+  uint64_t of_a_place = plan->kernel == KCP_KERNEL_TILED ? plan->k : UINT64_MAX;
   if (buffers->is_sorted)
-    return kcp_order_by_x(&buffers->sorter, &points, plan->k, &buffers->sorted, &buffers->count,
+    return kcp_order_by_x(&buffers->sorter, &points, of_a_place, &buffers->sorted, &buffers->count,
                           stream, error);
   return kcp_order_by_id(&buffers->sorter, &points, &buffers->sorted, &buffers->is_sorted, stream,
                          error);

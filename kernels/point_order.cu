@@ -212,22 +212,22 @@ static enum kcp_status drop_coincident(struct kcp_point_sorter *sorter,
 }
 
 enum kcp_status kcp_order_by_x(struct kcp_point_sorter *sorter,
-                               const struct kcp_uploaded_points *points, uint64_t k,
+                               const struct kcp_uploaded_points *points, uint64_t of_a_place,
                                const struct kcp_sorted_points *sorted, uint32_t *kept,
                                cudaStream_t stream, struct kcp_error *error) {
   uint32_t long_run = 0;
   *kept = points->count;
   if (points->count == 0) return KCP_OK;
   KCP_TRY(sort_by_x(sorter, points, sorted, stream, error));
-  if (k < points->count) { /* only points of one x can coincide */
+  if (of_a_place < points->count) { /* only points of one x can coincide */
     KCP_CUDA_TRY(cudaMemsetAsync(sorter->answer, 0, sizeof *sorter->answer, stream));
     find_long_run<<<blocks_for(points->count), threads, 0, stream>>>(
-        points->count, (uint32_t)k, sorted->columns, sorter->answer);
+        points->count, (uint32_t)of_a_place, sorted->columns, sorter->answer);
     KCP_CUDA_TRY(cudaGetLastError());
     KCP_TRY(read_answer(sorter, &long_run, stream, error));
   }
   if (long_run != 0)
-    return drop_coincident(sorter, points, (uint32_t)k, sorted, kept, stream, error);
+    return drop_coincident(sorter, points, (uint32_t)of_a_place, sorted, kept, stream, error);
   return gather(points, sorted, points->count, 1, stream, error);
 }
 

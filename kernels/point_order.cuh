@@ -41,10 +41,10 @@ enum kcp_status kcp_order_by_coordinates(struct kcp_point_sorter *sorter,
                                          const struct kcp_sorted_points *sorted,
                                          cudaStream_t stream, struct kcp_error *error);
 
-/* For a reference partition of DSPP: by x. Of more than k points at one place keeps the k first by
- * id (of equal ids by record): *kept <= count are left. Waits for the stream. */
+/* For a reference partition of DSPP: by x. Of more than `of_a_place` points at one place keeps
+ * those first by id (of equal ids by record): *kept <= count are left. Waits for the stream. */
 enum kcp_status kcp_order_by_x(struct kcp_point_sorter *sorter,
-                               const struct kcp_uploaded_points *points, uint64_t k,
+                               const struct kcp_uploaded_points *points, uint64_t of_a_place,
                                const struct kcp_sorted_points *sorted, uint32_t *kept,
                                cudaStream_t stream, struct kcp_error *error);
 

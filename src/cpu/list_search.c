@@ -149,7 +149,8 @@ static enum kcp_status load_reference(struct kcp_pair_search *search, uint64_t f
   search->reference.first_record = first_record;
   if (sorts_reference(&search->plan)) {
     kcp_order_by_x(&search->sorter, &search->reference);
-    kcp_drop_coincident(&search->sorter, search->plan.k, &search->reference);
+    if (search->plan.kernel == KCP_KERNEL_TILED)
+      kcp_drop_coincident(&search->sorter, search->plan.k, &search->reference);
     fill_index(search);
   } else {
     kcp_order_by_id(&search->sorter, &search->reference);
