@@ -9,6 +9,7 @@
 #include "box_tree.cuh"
 #include "cell_filter.cuh"
 #include "device.cuh"
+#include "kcp/axes.h"
 #include "kcp/threshold_search.h"
 #include "select_candidates.cuh"
 #include "threshold_guess.cuh"
@@ -53,8 +54,10 @@ struct kcp_threshold_engine_state {
   struct kcp_point_set sample;
   uint64_t held_sampled;
   bool sample_counted;
-  struct kcp_cells cells;
+  struct kcp_axes axes;                         /* that may index */
+  struct kcp_cells cells;                       /* of the last mark; its axes are those that do */
   double low[KCP_MAX_AXES], high[KCP_MAX_AXES]; /* of the held points along the axes */
+  double *knots;                                /* of their Morton keys, on the device */
   bool box_known;
   bool endless;
   struct side sides[2];
@@ -87,8 +90,8 @@ static uint64_t bits_for(uint64_t points) {
   return power_of_two_from(points * bits_per_point);
 }
 
-static struct kcp_box_columns box_columns(const struct kcp_cells *cells) {
-  struct kcp_box_columns which = {cells->axes, {cells->axis[0], cells->axis[1], cells->axis[2]}};
+static struct kcp_box_columns box_columns(const struct kcp_axes *axes) {
+  struct kcp_box_columns which = {axes->count, {axes->axis[0], axes->axis[1], axes->axis[2]}};
   return which;
 }
 
@@ -137,6 +140,7 @@ static enum kcp_status allocate(engine_state *state, struct kcp_error *error) {
   KCP_CUDA_TRY(cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking));
   KCP_TRY(kcp_device_array(memory, COUNTERS, &state->counters, "counters", error));
   KCP_TRY(kcp_device_array(memory, kcp_box_words, &state->box, "the box", error));
+  KCP_TRY(kcp_device_array(memory, KCP_MAX_AXES * KCP_MORTON_KNOTS, &state->knots, "knots", error));
   KCP_TRY(
       kcp_pinned_array(memory, kcp_box_words + COUNTERS, &state->host_words, "counters", error));
   KCP_TRY(kcp_pinned_array(memory, ranks_on_host, &state->host_ranks, "ranks", error));
@@ -175,11 +179,6 @@ static void destroy(engine_state *state) {
   free(state);
 }
 
-static void use_first_axes(engine_state *state) {
-  state->cells.axes = state->plan.dimensions < KCP_MAX_AXES ? state->plan.dimensions : KCP_MAX_AXES;
-  for (uint32_t j = 0; j < KCP_MAX_AXES; ++j) state->cells.axis[j] = j < state->cells.axes ? j : 0;
-}
-
 static enum kcp_status create(const struct kcp_threshold_plan *plan,
                               const struct kcp_device_info *device, engine_state **out,
                               struct kcp_error *error) {
@@ -187,7 +186,6 @@ static enum kcp_status create(const struct kcp_threshold_plan *plan,
   engine_state *state = (engine_state *)calloc(1, sizeof *state);
   if (state == NULL) return kcp_out_of_memory(error, "the search", sizeof *state);
   state->plan = *plan;
-  use_first_axes(state);
   enum kcp_status status = allocate(state, error);
   if (status != KCP_OK) {
     destroy(state);
@@ -239,7 +237,7 @@ static enum kcp_status reset(engine_state *state, struct kcp_error *error) {
   state->box_known = false;
   state->pair_count = 0;
   state->sides[KCP_SIDE_HELD].kept.count = state->sides[KCP_SIDE_STREAMED].kept.count = 0;
-  use_first_axes(state);
+  state->axes = kcp_axes_first(state->plan.dimensions);
   KCP_CUDA_TRY(
       cudaMemsetAsync(state->counters, 0, COUNTERS * sizeof *state->counters, state->stream));
   return KCP_OK;
@@ -297,32 +295,10 @@ static enum kcp_status append_held(engine_state *state, uint32_t which, uint64_t
 
 /* ---- the guess ---- */
 
-/* In more than three dimensions, the three coordinates that spread most index. */
-static void choose_axes(engine_state *state, const struct kcp_points *sample) {
-  double best[KCP_MAX_AXES] = {-1, -1, -1};
-  if (sample->dimensions <= KCP_MAX_AXES) return;
-  for (uint32_t j = 0; j < sample->dimensions; ++j) {
-    const double *column = kcp_points_column(sample, j);
-    double mean = 0, spread = 0;
-    for (uint64_t i = 0; i < sample->count; ++i) mean += column[i] / (double)sample->count;
-    for (uint64_t i = 0; i < sample->count; ++i) spread += (column[i] - mean) * (column[i] - mean);
-    for (uint32_t a = 0; a < KCP_MAX_AXES; ++a) {
-      if (spread <= best[a]) continue;
-      for (uint32_t b = KCP_MAX_AXES - 1; b > a; --b) {
-        best[b] = best[b - 1];
-        state->cells.axis[b] = state->cells.axis[b - 1];
-      }
-      best[a] = spread;
-      state->cells.axis[a] = j;
-      break;
-    }
-  }
-  state->box_known = false;
-}
-
 static enum kcp_status load_sample(engine_state *state, const struct kcp_points *sample,
                                    struct kcp_error *error) {
-  choose_axes(state, sample);
+  state->axes = kcp_axes_of_sample(sample);
+  state->box_known = false;
   for (uint32_t j = 0; j < sample->dimensions; ++j)
     KCP_CUDA_TRY(cudaMemcpyAsync(state->sample.columns + j * state->sample.stride,
                                  kcp_points_column(sample, j), sample->count * sizeof(double),
@@ -336,23 +312,29 @@ static enum kcp_status load_sample(engine_state *state, const struct kcp_points 
   return KCP_OK;
 }
 
-/* The box of the held points along the axes, once for each held set. */
-static enum kcp_status find_box(engine_state *state, struct kcp_error *error) {
+/* The box and the Morton frame of the held points along the axes, once for each held set. */
+static enum kcp_status find_frame(engine_state *state, struct kcp_error *error) {
   if (state->box_known) return KCP_OK;
   uint64_t wanted_blocks = ((uint64_t)state->held.count + 255) / 256;
   unsigned blocks = wanted_blocks < 1 ? 1 : wanted_blocks > 1024 ? 1024 : (unsigned)wanted_blocks;
   kcp_box_clear<<<1, kcp_box_words, 0, state->stream>>>(state->box);
-  kcp_box_grow<<<blocks, 256, 0, state->stream>>>(state->held.count, box_columns(&state->cells),
+  kcp_box_grow<<<blocks, 256, 0, state->stream>>>(state->held.count, box_columns(&state->axes),
                                                   state->held.columns, state->held.stride,
                                                   state->box);
   KCP_CUDA_TRY(cudaGetLastError());
   KCP_CUDA_TRY(cudaMemcpyAsync(state->host_words, state->box, kcp_box_words * sizeof *state->box,
                                cudaMemcpyDeviceToHost, state->stream));
   KCP_CUDA_TRY(cudaStreamSynchronize(state->stream));
-  for (uint32_t j = 0; j < state->cells.axes; ++j) {
+  struct kcp_axes axes = state->axes;
+  for (uint32_t j = 0; j < axes.count; ++j) {
     state->low[j] = kcp_from_ordered_bits(state->host_words[j]);
     state->high[j] = kcp_from_ordered_bits(state->host_words[kcp_box_axes + j]);
   }
+  kcp_axes_drop_constant(&axes, state->low, state->high);
+  state->cells.axes = axes.count;
+  for (uint32_t j = 0; j < axes.count; ++j) state->cells.axis[j] = axes.axis[j];
+  KCP_TRY(kcp_morton_find_knots(&state->cells, &state->held, state->low, state->high, state->knots,
+                                state->stream, error));
   state->box_known = true;
   return KCP_OK;
 }
@@ -361,8 +343,8 @@ static enum kcp_status count_sample(engine_state *state, struct kcp_error *error
   uint64_t wanted = state->plan.held_sample;
   uint32_t sampled = state->held.count < wanted ? state->held.count : (uint32_t)wanted;
   struct kcp_morton_sorter *sorter = &state->sides[KCP_SIDE_HELD].sorter;
-  KCP_TRY(find_box(state, error));
-  struct kcp_morton_frame frame = kcp_morton_frame_of(state->cells.axes, state->low, state->high);
+  KCP_TRY(find_frame(state, error));
+  struct kcp_morton_frame frame = {state->cells.axes, state->knots};
   double step = sampled > 0 ? (double)state->held.count / sampled : 1;
   bool all = (uint64_t)sampled * state->sample.count <= all_sample_pairs;
   KCP_TRY(kcp_morton_sort(sorter, &state->cells, &frame, &state->held, step, sampled, UINT64_MAX,
@@ -402,7 +384,7 @@ static struct kcp_cells cells_for(engine_state *state, double rank, uint64_t poi
 
 static enum kcp_status mark(engine_state *state, double rank, struct kcp_error *error) {
   KCP_TRY(begin_kernels(state, error));
-  KCP_TRY(find_box(state, error));
+  KCP_TRY(find_frame(state, error));
   state->endless = !(kcp_metric_distance(state->plan.metric, rank) < endless_distance);
   if (!state->endless) {
     state->cells = cells_for(state, rank, state->held.count);
@@ -551,7 +533,7 @@ __global__ static void find_key(const uint64_t *keys, uint32_t count, uint64_t k
 static enum kcp_status sort_side(engine_state *state, enum kcp_side number, uint64_t id_limit,
                                  struct kcp_error *error) {
   struct side *side = &state->sides[number];
-  struct kcp_morton_frame frame = kcp_morton_frame_of(state->cells.axes, state->low, state->high);
+  struct kcp_morton_frame frame = {state->cells.axes, state->knots};
   uint64_t count = side->kept.count;
   side->sorted = buffer_of(side, 1 - side->current);
   side->is_sorted = true;

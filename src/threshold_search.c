@@ -8,9 +8,11 @@
 #include "kcp/interrupt.h"
 #include "kcp/record_access.h"
 
-#define BLOCK_POINTS (UINT64_C(1) << 20)
+#define GPU_BLOCK_POINTS (UINT64_C(1) << 20)
+#define CPU_BLOCK_POINTS (UINT64_C(1) << 17) /* stay in the caches */
 #define HELD_SAMPLE (UINT64_C(1) << 17)
-#define STREAMED_SAMPLE (UINT64_C(1) << 18)
+#define GPU_STREAMED_SAMPLE (UINT64_C(1) << 18)
+#define CPU_STREAMED_SAMPLE (UINT64_C(1) << 16)
 #define MIN_PAIR_CAPACITY (UINT64_C(1) << 22)
 /* With no more pairs than this in all, every pair is a candidate and nothing is guessed. */
 #define ALL_PAIRS 0x1p22
@@ -58,7 +60,8 @@ static enum kcp_status make_plan(const struct kcp_job *job, struct kcp_threshold
   plan->dimensions = kcp_dataset_dimensions(job->reference);
   plan->k = maximum(1, minimum(request->k, job->pair_count));
   plan->held_sample = minimum(HELD_SAMPLE, held);
-  plan->streamed_sample = minimum(STREAMED_SAMPLE, streamed);
+  bool on_gpu = job->backend->kind == KCP_BACKEND_CUDA;
+  plan->streamed_sample = minimum(on_gpu ? GPU_STREAMED_SAMPLE : CPU_STREAMED_SAMPLE, streamed);
   double per_point = point_bytes(plan->dimensions);
 
   /* Pairs take a quarter of the memory at most, blocks and samples another, points the rest. */
@@ -74,7 +77,8 @@ static enum kcp_status make_plan(const struct kcp_job *job, struct kcp_threshold
         2 * (double)plan->k * pair_bytes / 1e9, available / 4e9);
   plan->pair_capacity = pair_room;
   double blocks = available / 4 / per_point / 4;
-  plan->block_capacity = minimum(BLOCK_POINTS, blocks < 1 ? 1 : (uint64_t)blocks);
+  plan->block_capacity =
+      minimum(on_gpu ? GPU_BLOCK_POINTS : CPU_BLOCK_POINTS, blocks < 1 ? 1 : (uint64_t)blocks);
   plan->block_capacity = minimum(plan->block_capacity, maximum(1, streamed));
   plan->held_sample = minimum(plan->held_sample, (uint64_t)maximum(64, plan->block_capacity));
   plan->streamed_sample = minimum(plan->streamed_sample, maximum(64, plan->block_capacity));
