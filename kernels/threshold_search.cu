@@ -47,6 +47,7 @@ struct side {
 
 struct kcp_threshold_engine_state {
   struct kcp_threshold_plan plan;
+  uint32_t dimensions; /* of the points since reset */
   struct kcp_device_memory memory;
   cudaStream_t stream;
   struct block blocks[2];
@@ -115,7 +116,10 @@ static enum kcp_status make_block(engine_state *state, struct block *block,
   uint64_t capacity = state->plan.block_capacity, values = capacity * state->plan.dimensions;
   block->points.stride = capacity;
   block->points.dimensions = state->plan.dimensions;
-  KCP_TRY(kcp_pinned_array(&state->memory, capacity, &block->points.ids, "a block", error));
+  /* Ids stay on the host, where most files never read them into the block. */
+  block->points.ids = (uint64_t *)malloc(capacity * sizeof *block->points.ids);
+  if (block->points.ids == NULL)
+    return kcp_out_of_memory(error, "a block", capacity * sizeof *block->points.ids);
   KCP_TRY(kcp_pinned_array(&state->memory, values, &block->points.coordinates, "a block", error));
   KCP_TRY(kcp_device_array(&state->memory, values, &block->columns, "a block", error));
   KCP_CUDA_TRY(cudaEventCreateWithFlags(&block->done, cudaEventDisableTiming));
@@ -169,6 +173,7 @@ static void destroy(engine_state *state) {
   if (state == NULL) return;
   cudaDeviceSynchronize();
   for (int b = 0; b < 2; ++b) {
+    free(state->blocks[b].points.ids);
     if (state->blocks[b].done != NULL) cudaEventDestroy(state->blocks[b].done);
     kcp_device_timer_destroy(&state->blocks[b].upload);
     kcp_device_timer_destroy(&state->blocks[b].filter);
@@ -229,7 +234,7 @@ static enum kcp_status get_counter(engine_state *state, enum counter which, uint
   return KCP_OK;
 }
 
-static enum kcp_status reset(engine_state *state, struct kcp_error *error) {
+static enum kcp_status reset(engine_state *state, uint32_t dimensions, struct kcp_error *error) {
   memset(&state->measurement, 0, sizeof state->measurement);
   state->held.count = 0;
   state->sample.count = 0;
@@ -237,7 +242,9 @@ static enum kcp_status reset(engine_state *state, struct kcp_error *error) {
   state->box_known = false;
   state->pair_count = 0;
   state->sides[KCP_SIDE_HELD].kept.count = state->sides[KCP_SIDE_STREAMED].kept.count = 0;
-  state->axes = kcp_axes_first(state->plan.dimensions);
+  state->dimensions = dimensions;
+  for (int b = 0; b < 2; ++b) state->blocks[b].points.dimensions = dimensions;
+  state->axes = kcp_axes_first(dimensions);
   KCP_CUDA_TRY(
       cudaMemsetAsync(state->counters, 0, COUNTERS * sizeof *state->counters, state->stream));
   return KCP_OK;
@@ -350,7 +357,7 @@ static enum kcp_status count_sample(engine_state *state, struct kcp_error *error
   KCP_TRY(kcp_morton_sort(sorter, &state->cells, &frame, &state->held, step, sampled, UINT64_MAX,
                           state->stream, error));
   KCP_TRY(kcp_guess_count(&state->cells, &frame, state->plan.metric, state->plan.self,
-                          state->plan.dimensions, &state->held, sorter, sampled, &state->sample,
+                          state->dimensions, &state->held, sorter, sampled, &state->sample,
                           all ? sampled : guess_window, state->histogram, state->stream, error));
   state->held_sampled = sampled;
   state->sample_counted = true;
@@ -416,7 +423,7 @@ static enum kcp_status filter(engine_state *state, uint32_t which, uint64_t firs
   set.count = (uint32_t)block->points.count;
   KCP_TRY(upload(state, block, block->columns, block->points.stride, error));
   KCP_TRY(kcp_device_timer_begin(&block->filter, state->stream, error));
-  KCP_TRY(kcp_cells_probe(&state->cells, state->plan.dimensions, &set, KCP_TOUCH_POINT,
+  KCP_TRY(kcp_cells_probe(&state->cells, state->dimensions, &set, KCP_TOUCH_POINT,
                           state->endless ? NULL : state->bitmap, &kept,
                           state->counters + COUNT_SURVIVORS, state->stream, error));
   KCP_TRY(kcp_device_timer_end(&block->filter, state->stream, error));
@@ -437,7 +444,7 @@ static enum kcp_status keep_marked(engine_state *state, enum kcp_side number,
   struct kcp_point_set kept = buffer_of(side, into);
   uint64_t count = 0;
   KCP_TRY(set_counter(state, COUNT_KEPT, 0, error));
-  KCP_TRY(kcp_cells_probe(&state->cells, state->plan.dimensions, from, touch, bitmap, &kept,
+  KCP_TRY(kcp_cells_probe(&state->cells, state->dimensions, from, touch, bitmap, &kept,
                           state->counters + COUNT_KEPT, state->stream, error));
   KCP_TRY(get_counter(state, COUNT_KEPT, &count, error));
   side->kept = kept;
@@ -552,7 +559,7 @@ static enum kcp_status sort_side(engine_state *state, enum kcp_side number, uint
   side->sorted.count = (uint32_t)count;
   if (count > 0)
     gather<<<(unsigned)((count + 255) / 256), 256, 0, state->stream>>>(
-        (uint32_t)count, state->plan.dimensions, side->sorter.order, side->kept, side->sorted);
+        (uint32_t)count, state->dimensions, side->sorter.order, side->kept, side->sorted);
   KCP_CUDA_TRY(cudaGetLastError());
   if (number == KCP_SIDE_HELD)
     KCP_TRY(kcp_box_tree_build(&state->tree, &state->cells, &side->sorted, state->stream, error));
@@ -567,7 +574,7 @@ static enum kcp_status join(engine_state *state, double rank, enum kcp_join_kind
     if (!state->sides[side].is_sorted) KCP_TRY(sort_side(state, side, UINT64_MAX, error));
   KCP_TRY(set_counter(state, COUNT_PAIRS, state->pair_count, error));
   KCP_TRY(kcp_box_tree_join(&state->tree, &state->cells, state->plan.metric, state->plan.self,
-                            state->plan.dimensions, &state->sides[KCP_SIDE_HELD].sorted,
+                            state->dimensions, &state->sides[KCP_SIDE_HELD].sorted,
                             &state->sides[KCP_SIDE_STREAMED].sorted, rank, kind, &state->pairs,
                             state->stream, error));
   KCP_TRY(get_counter(state, COUNT_PAIRS, &total, error));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kcp/interrupt.h"
+#include "kcp/mapped_rows.h"
 #include "kcp/record_access.h"
 
 #define GPU_BLOCK_POINTS (UINT64_C(1) << 20)
@@ -120,6 +121,9 @@ struct flow {
   uint64_t best_count;
   uint64_t held_loaded_from; /* first record of what the engine holds; UINT64_MAX: nothing */
   uint64_t points_streamed;
+  uint32_t dimensions; /* coordinates that are read: all, or all but a last one that is constant */
+  double constant;     /* that last one */
+  bool not_constant;   /* it turned out otherwise */
 };
 
 enum kcp_status kcp_threshold_prepare(const struct kcp_job *job, void **state,
@@ -180,9 +184,15 @@ static enum kcp_status read_block(struct flow *flow, struct kcp_dataset *dataset
   enum kcp_status status = flow->engine->block(flow->state, which, &block, error);
   if (status != KCP_OK) return status;
   double started = kcp_now();
-  status = kcp_dataset_read(dataset, first, count, block, error);
+  if (kcp_dataset_map(dataset))
+    status = kcp_dataset_read_leading(dataset, first, count, &flow->constant, block,
+                                      &flow->not_constant, error);
+  else
+    status = kcp_dataset_read(dataset, first, count, block, error);
   flow->measurement->phase_s[KCP_PHASE_READ] += kcp_now() - started;
-  flow->measurement->bytes_read += count * (8 + 8 * (uint64_t)block->dimensions);
+  flow->measurement->bytes_read += count * (8 + 8 * (uint64_t)flow->plan.dimensions);
+  if (status == KCP_OK && flow->not_constant)
+    return kcp_fail(error, KCP_FAILED, "the last coordinate is not constant");
   return status;
 }
 
@@ -211,7 +221,7 @@ static double farther(const struct flow *flow, double rank, double factor) {
 }
 
 static double axes_of(const struct flow *flow) {
-  return flow->plan.dimensions < KCP_MAX_AXES ? flow->plan.dimensions : KCP_MAX_AXES;
+  return flow->dimensions < KCP_MAX_AXES ? flow->dimensions : KCP_MAX_AXES;
 }
 
 /* How many of the sampled pairs are wanted so that k of all pairs are surely closer: the expected
@@ -234,6 +244,7 @@ static enum kcp_status guess_rank(struct flow *flow, double *rank, struct kcp_er
   if (status == KCP_OK)
     status = kcp_dataset_sample(flow->streamed, flow->plan.streamed_sample, &sample, error);
   flow->measurement->phase_s[KCP_PHASE_READ] += kcp_now() - started;
+  sample.dimensions = flow->dimensions;
   if (status == KCP_OK) status = flow->engine->load_sample(flow->state, &sample, error);
   uint64_t wanted = wanted_in_sample(flow, sample.count), asked = wanted;
   double guess = INFINITY;
@@ -502,7 +513,7 @@ static enum kcp_status pass(struct flow *flow, double *rank, struct kcp_error *e
 
 static enum kcp_status search(struct flow *flow, struct kcp_error *error) {
   double rank;
-  enum kcp_status status = flow->engine->reset(flow->state, error);
+  enum kcp_status status = flow->engine->reset(flow->state, flow->dimensions, error);
   if (status == KCP_OK) status = load_held(flow, 0, error);
   if (status == KCP_OK) status = guess_rank(flow, &rank, error);
   while (status == KCP_OK) {
@@ -518,6 +529,29 @@ static enum kcp_status search(struct flow *flow, struct kcp_error *error) {
   return status;
 }
 
+/* A third coordinate that is 0 throughout is what two dimensions look like in a .bin: where the
+ * first records have one and the same, the others are tried without it. Reading checks that they
+ * have it too. */
+static enum kcp_status choose_dimensions(struct flow *flow, struct kcp_error *error) {
+  struct kcp_dataset *datasets[] = {flow->held, flow->streamed};
+  double third[2];
+  flow->dimensions = flow->plan.dimensions;
+  flow->not_constant = false;
+  if (flow->dimensions != 3) return KCP_OK;
+  for (int d = 0; d < 2; ++d) {
+    struct kcp_points first;
+    if (!kcp_dataset_map(datasets[d])) return KCP_OK;
+    enum kcp_status status = kcp_points_allocate(1, 3, &first, error);
+    if (status == KCP_OK) status = kcp_dataset_read(datasets[d], 0, 1, &first, error);
+    if (status == KCP_OK) third[d] = first.coordinates[2];
+    kcp_points_free(&first);
+    if (status != KCP_OK) return status;
+  }
+  flow->constant = third[0];
+  if (third[0] == third[1]) flow->dimensions = 2;
+  return KCP_OK;
+}
+
 enum kcp_status kcp_threshold_run(const struct kcp_job *job, void *state, struct kcp_answer *answer,
                                   struct kcp_measurement *measurement, struct kcp_error *error) {
   struct flow *flow = state;
@@ -529,7 +563,14 @@ enum kcp_status kcp_threshold_run(const struct kcp_job *job, void *state, struct
   flow->held_loaded_from = UINT64_MAX;
   flow->points_streamed = 0;
   if (job->pair_count == 0) return KCP_OK;
-  enum kcp_status status = search(flow, error);
+  enum kcp_status status = choose_dimensions(flow, error);
+  if (status == KCP_OK) status = search(flow, error);
+  if (flow->not_constant) {
+    flow->dimensions = flow->plan.dimensions;
+    flow->not_constant = false;
+    flow->held_loaded_from = UINT64_MAX;
+    status = search(flow, error);
+  }
   double merging = kcp_now();
   if (status == KCP_OK) status = take_over(flow, error);
   if (status != KCP_OK) return status;

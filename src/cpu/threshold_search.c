@@ -39,6 +39,7 @@ struct side {
 
 struct kcp_threshold_engine_state {
   struct kcp_threshold_plan plan;
+  uint32_t dimensions; /* of the points since reset */
   struct kcp_points blocks[2];
   struct kcp_point_set held; /* all that is loaded */
   struct kcp_point_set sample;
@@ -173,13 +174,15 @@ static enum kcp_status create(const struct kcp_threshold_plan *plan,
   return KCP_OK;
 }
 
-static enum kcp_status reset(engine_state *state, struct kcp_error *error) {
+static enum kcp_status reset(engine_state *state, uint32_t dimensions, struct kcp_error *error) {
   (void)error;
   memset(&state->measurement, 0, sizeof state->measurement);
   state->held.count = state->sample.count = state->pairs.count = 0;
   state->sample_counted = state->box_known = state->bitmap_is_marked = false;
   for (int s = 0; s < 2; ++s) state->sides[s].kept.count = state->sides[s].sorted.count = 0;
-  state->axes = kcp_axes_first(state->plan.dimensions);
+  state->dimensions = dimensions;
+  for (int b = 0; b < 2; ++b) state->blocks[b].dimensions = dimensions;
+  state->axes = kcp_axes_first(dimensions);
   return KCP_OK;
 }
 
@@ -267,13 +270,13 @@ static enum kcp_status count_sample(engine_state *state, struct kcp_error *error
   struct kcp_point_set streamed = buffer_of(&state->sides[KCP_SIDE_STREAMED], 0);
   const uint64_t *keys;
   uint64_t *streamed_keys = state->sides[KCP_SIDE_STREAMED].ids; /* not in use yet */
-  kcp_morton_order(&state->sorter, &state->cells, &frame, state->plan.dimensions, &state->sample,
+  kcp_morton_order(&state->sorter, &state->cells, &frame, state->dimensions, &state->sample,
                    state->sample.count, UINT64_MAX, &streamed, &keys);
   memcpy(streamed_keys, keys, streamed.count * sizeof *keys);
-  kcp_morton_order(&state->sorter, &state->cells, &frame, state->plan.dimensions, &state->held,
-                   sampled, UINT64_MAX, &sorted, &keys);
+  kcp_morton_order(&state->sorter, &state->cells, &frame, state->dimensions, &state->held, sampled,
+                   UINT64_MAX, &sorted, &keys);
   struct kcp_guess_sample sample = {.metric = state->plan.metric,
-                                    .dimensions = state->plan.dimensions,
+                                    .dimensions = state->dimensions,
                                     .self = state->plan.self,
                                     .held = &sorted,
                                     .streamed = &streamed,
@@ -327,7 +330,7 @@ static enum kcp_status filter(engine_state *state, uint32_t which, uint64_t firs
     kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap);
     state->bitmap_is_marked = true;
   }
-  kcp_cells_probe(&state->cells, state->plan.dimensions, &set, KCP_TOUCH_POINT,
+  kcp_cells_probe(&state->cells, state->dimensions, &set, KCP_TOUCH_POINT,
                   state->endless ? NULL : state->bitmap, &state->sides[KCP_SIDE_STREAMED].kept);
   return end_phase(state, KCP_PHASE_KERNEL, started, error);
 }
@@ -343,7 +346,7 @@ static void keep_marked(engine_state *state, const struct kcp_cells *cells, stru
                         const struct kcp_point_set *from, enum kcp_cell_touch touch,
                         const uint64_t *bitmap) {
   struct kcp_point_set kept = buffer_of(side, from->columns == side->columns[0] ? 1 : 0);
-  kcp_cells_probe(cells, state->plan.dimensions, from, touch, bitmap, &kept);
+  kcp_cells_probe(cells, state->dimensions, from, touch, bitmap, &kept);
   side->kept = kept;
 }
 
@@ -398,7 +401,7 @@ static void sort_side(engine_state *state, enum kcp_side number, uint64_t id_lim
   struct kcp_morton_frame frame = {state->cells.axes, state->knots};
   side->sorted = buffer_of(side, side->kept.columns == side->columns[0] ? 1 : 0);
   if (side->kept.ids != NULL) side->sorted.ids = side->sorted_ids;
-  kcp_morton_order(&state->sorter, &state->cells, &frame, state->plan.dimensions, &side->kept,
+  kcp_morton_order(&state->sorter, &state->cells, &frame, state->dimensions, &side->kept,
                    side->kept.count, id_limit, &side->sorted, NULL);
   if (number == KCP_SIDE_HELD) kcp_box_tree_build(&state->tree, &state->cells, &side->sorted);
   side->is_sorted = true;
@@ -412,7 +415,7 @@ static enum kcp_status join(engine_state *state, double rank, enum kcp_join_kind
   struct kcp_join what = {.tree = &state->tree,
                           .axes = &state->cells,
                           .metric = state->plan.metric,
-                          .dimensions = state->plan.dimensions,
+                          .dimensions = state->dimensions,
                           .self = state->plan.self,
                           .held = &state->sides[KCP_SIDE_HELD].sorted,
                           .streamed = &state->sides[KCP_SIDE_STREAMED].sorted,

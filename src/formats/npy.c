@@ -226,16 +226,23 @@ static enum kcp_status read_columns(const struct kcp_dataset *dataset, const str
   return kcp_element_too_large(dataset, first + converted, wrong_coordinate, error);
 }
 
+static bool npy_layout(const struct kcp_dataset *dataset, struct kcp_row_layout *layout) {
+  const struct array *array = dataset->state;
+  *layout = (struct kcp_row_layout){
+      .data_offset = array->data_offset,
+      .row_bytes = (uint64_t)dataset->dimensions * kcp_element_bytes(array->element),
+      .element = array->element};
+  return array->order == ROWS_TOGETHER;
+}
+
 static enum kcp_status npy_read(const struct kcp_dataset *dataset, uint64_t first, uint64_t count,
                                 struct kcp_scratch *scratch, struct kcp_points *points,
                                 struct kcp_error *error) {
   const struct array *array = dataset->state;
   if (array->order == COLUMNS_TOGETHER)
     return read_columns(dataset, array, first, count, scratch, points, error);
-  struct kcp_row_layout layout = {
-      .data_offset = array->data_offset,
-      .row_bytes = (uint64_t)dataset->dimensions * kcp_element_bytes(array->element),
-      .element = array->element};
+  struct kcp_row_layout layout;
+  npy_layout(dataset, &layout);
   return kcp_rows_read(dataset, &layout, first, count, scratch, points, error);
 }
 
@@ -298,6 +305,7 @@ const struct kcp_format kcp_format_npy = {
     .endings = ".npy",
     .open = npy_open,
     .read = npy_read,
+    .layout = npy_layout,
     .close = npy_close,
     .begin = npy_begin,
     .append = npy_append,

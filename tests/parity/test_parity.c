@@ -315,6 +315,15 @@ static void test_constant_third_coordinate(void **state) {
     points_set_coordinate(&problem.query, 2, heights[i][1]);
     check_and_free(&problem, 40 + (uint64_t)i);
   }
+  /* Constant but for one record: the last of either file. */
+  for (int i = 0; i < 2; ++i) {
+    struct problem problem = make_problem(SHAPE_UNIFORM, 2600, 1250, 3, IDS_ASCENDING, 200);
+    points_set_coordinate(&problem.reference, 2, 1);
+    points_set_coordinate(&problem.query, 2, 1);
+    struct point_set *other = i == 0 ? &problem.reference : &problem.query;
+    other->coordinates[3 * other->count - 1] = 1.5;
+    check_and_free(&problem, 43 + (uint64_t)i);
+  }
 }
 
 static void test_numberings(void **state) {
