@@ -8,6 +8,7 @@
 #include "kcp/interrupt.h"
 #include "kcp/mapped_rows.h"
 #include "kcp/record_access.h"
+#include "kcp/sorting.h"
 
 #define GPU_BLOCK_POINTS (UINT64_C(1) << 20)
 #define CPU_BLOCK_POINTS (UINT64_C(1) << 17) /* stay in the caches */
@@ -17,6 +18,7 @@
 #define MIN_PAIR_CAPACITY (UINT64_C(1) << 22)
 /* With no more pairs than this in all, every pair is a candidate and nothing is guessed. */
 #define ALL_PAIRS 0x1p22
+#define PARALLEL_FROM 100000               /* short work on this many pairs is worth all cores */
 #define CAPACITY_LIMIT (UINT64_C(1) << 31) /* indices of points on a device are 32 bits */
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
@@ -264,12 +266,6 @@ static enum kcp_status guess_rank(struct flow *flow, double *rank, struct kcp_er
 
 /* ---- pairs taken over: ids looked up, in order, the first k kept ---- */
 
-static int compare_candidates(const void *a, const void *b) {
-  const struct kcp_candidate *left = a, *right = b;
-  if (kcp_candidate_before(left, right)) return -1;
-  return kcp_candidate_before(right, left) ? 1 : 0;
-}
-
 static void name_pair(const struct flow *flow, uint64_t held_id, uint64_t streamed_id, double rank,
                       struct kcp_candidate *pair) {
   bool held_first = flow->plan.self ? held_id < streamed_id : flow->held_is_reference;
@@ -281,6 +277,7 @@ static void name_pair(const struct flow *flow, uint64_t held_id, uint64_t stream
 static enum kcp_status look_up_ids(struct kcp_dataset *dataset, const struct kcp_record_pair *pairs,
                                    enum kcp_side side, uint64_t count, uint64_t *records,
                                    uint64_t *ids, struct kcp_error *error) {
+#pragma omp parallel for if (count > PARALLEL_FROM)
   for (uint64_t i = 0; i < count; ++i)
     records[i] = side == KCP_SIDE_HELD ? pairs[i].held : pairs[i].streamed;
   return kcp_dataset_ids_of(dataset, records, count, ids, error);
@@ -306,11 +303,12 @@ static enum kcp_status take_over(struct flow *flow, struct kcp_error *error) {
         look_up_ids(flow->streamed, pairs, KCP_SIDE_STREAMED, count, ids, ids + 2 * room, error);
   if (status == KCP_OK) status = flow->engine->truncate_pairs(flow->state, 0, error);
   if (status != KCP_OK) goto cleanup;
+#pragma omp parallel for if (count > PARALLEL_FROM)
   for (uint64_t i = 0; i < count; ++i)
     name_pair(flow, ids[room + i], ids[2 * room + i], pairs[i].rank,
               &flow->best[flow->best_count + i]);
   flow->best_count += count;
-  qsort(flow->best, flow->best_count, sizeof *flow->best, compare_candidates);
+  status = kcp_sort_candidates(flow->best, flow->best_count, error);
   flow->best_count = minimum(flow->best_count, flow->plan.k);
 
 cleanup:
@@ -343,11 +341,6 @@ static enum kcp_status make_room(struct flow *flow, struct kcp_error *error) {
 
 /* ---- ties: more pairs at one rank than there is room for ---- */
 
-static int compare_ids(const void *a, const void *b) {
-  uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-  return left < right ? -1 : left > right;
-}
-
 /* The ids of what reduce left of a side, given to the engine, and sorted into *sorted (caller
  * frees). */
 static enum kcp_status load_ids(struct flow *flow, enum kcp_side side, uint64_t **sorted,
@@ -364,7 +357,7 @@ static enum kcp_status load_ids(struct flow *flow, enum kcp_side side, uint64_t 
       status = kcp_dataset_ids_of(side == KCP_SIDE_HELD ? flow->held : flow->streamed, records,
                                   count, ids, error);
     if (status == KCP_OK) status = flow->engine->set_ids(flow->state, side, ids, error);
-    if (status == KCP_OK) qsort(ids, count, sizeof *ids, compare_ids);
+    if (status == KCP_OK) status = kcp_sort_ids(ids, count, error);
   }
   free(records);
   if (status != KCP_OK) {

@@ -9,6 +9,7 @@
 
 #include "kcp/interrupt.h"
 #include "kcp/pair_search.h"
+#include "kcp/sorting.h"
 #include "kcp/subpartition.h"
 #include "point_order.h"
 #include "rank_block.h"
@@ -304,12 +305,6 @@ static enum kcp_status synchronize(struct kcp_pair_search *search, struct kcp_er
   return KCP_OK;
 }
 
-static int compare_candidates(const void *a, const void *b) {
-  const struct kcp_candidate *left = a, *right = b;
-  if (kcp_candidate_before(left, right)) return -1;
-  return kcp_candidate_before(right, left) ? 1 : 0;
-}
-
 /* One more heap of k takes every candidate of every list. */
 static enum kcp_status merge(struct kcp_pair_search *search, struct kcp_candidate *pairs,
                              uint64_t *count, struct kcp_measurement *measurement,
@@ -339,7 +334,7 @@ static enum kcp_status merge(struct kcp_pair_search *search, struct kcp_candidat
     }
   *count = kcp_list_count(&best);
   for (uint64_t i = 0; i < *count; ++i) pairs[i] = kcp_list_get(&best, i + 1);
-  qsort(pairs, *count, sizeof *pairs, compare_candidates);
+  status = kcp_sort_candidates(pairs, *count, error);
   search->measurement.phase_s[KCP_PHASE_MERGE] += kcp_now() - started;
   for (int phase = 0; phase < KCP_PHASE_COUNT; ++phase)
     measurement->phase_s[phase] += search->measurement.phase_s[phase];

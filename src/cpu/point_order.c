@@ -68,16 +68,6 @@ void kcp_order_by_id(struct kcp_radix_sorter *sorter, struct kcp_ordered_points 
   gather(points, points->block.count);
 }
 
-/* Sorts on by sorter->keys[0], where entry i is the key of point order[i]; equal keys keep their
- * order. */
-static void sort_on(struct kcp_radix_sorter *sorter, struct kcp_ordered_points *points) {
-  uint64_t count = points->block.count;
-  const uint32_t *places = kcp_radix_sort_keys(sorter, count, NULL);
-  uint64_t *moved = sorter->keys[0];
-  for (uint64_t i = 0; i < count; ++i) moved[i] = points->order[places[i]];
-  for (uint64_t i = 0; i < count; ++i) points->order[i] = (uint32_t)moved[i];
-}
-
 static bool coincide(const struct kcp_points *points, uint32_t a, uint32_t b) {
   for (uint32_t j = 0; j < points->dimensions; ++j)
     if (kcp_points_column(points, j)[a] != kcp_points_column(points, j)[b]) return false;
@@ -99,10 +89,10 @@ void kcp_drop_coincident(struct kcp_radix_sorter *sorter, uint64_t k,
   for (uint64_t i = 0; i < block->count; ++i)
     sorter->keys[0][i] =
         kcp_coordinate_hash(block->coordinates, block->stride, block->dimensions, points->order[i]);
-  sort_on(sorter, points);
+  kcp_radix_sort_on(sorter, block->count, points->order);
   for (uint64_t i = 0; i < block->count; ++i)
     sorter->keys[0][i] = kcp_ordered_bits(block->coordinates[points->order[i]]);
-  sort_on(sorter, points);
+  kcp_radix_sort_on(sorter, block->count, points->order);
 
   uint64_t kept = 0, run = 0; /* points at this place so far */
   uint32_t before = 0;

@@ -110,3 +110,16 @@ const uint32_t *kcp_radix_sort(struct kcp_radix_sorter *sorter, const double *ke
   for (uint64_t i = 0; i < count; ++i) sorter->keys[0][i] = kcp_ordered_bits(keys[i]);
   return kcp_radix_sort_keys(sorter, count, NULL);
 }
+
+void kcp_radix_sort_on(struct kcp_radix_sorter *sorter, uint64_t count, uint32_t *order) {
+  const uint32_t *places = kcp_radix_sort_keys(sorter, count, NULL);
+  uint64_t *moved = sorter->keys[0];
+  int workers = workers_for(count);
+#pragma omp parallel num_threads(workers)
+  {
+#pragma omp for
+    for (uint64_t i = 0; i < count; ++i) moved[i] = order[places[i]];
+#pragma omp for
+    for (uint64_t i = 0; i < count; ++i) order[i] = (uint32_t)moved[i];
+  }
+}
