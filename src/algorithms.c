@@ -32,7 +32,7 @@ static const struct kcp_pair_variant dspp_pea = {KCP_TRAVERSE_SUBPARTITIONS, tru
   .supports = kcp_pair_supports, .prepare = kcp_pair_prepare, .run = kcp_pair_run,  \
   .release = kcp_pair_release
 
-static const char *const top_k_options[] = {"k", "order", NULL};
+static const char *const top_k_options[] = {"k", "order", "resident", NULL};
 
 static const enum kcp_top_k_method by_sort = KCP_TOP_K_SORT;
 static const enum kcp_top_k_method by_bitonic = KCP_TOP_K_BITONIC;

@@ -33,6 +33,8 @@ const struct kcp_flag kcp_flags[] = {
      "R", "units of the data", "none", "only pairs at most this far apart"},
     {"order", KCP_FLAG_CHOICE, QUERY, FIELD(value_order), 0, 0,
      "largest|smallest", NULL, "largest", "top-k: which values come first"},
+    {"resident", KCP_FLAG_SWITCH, QUERY, FIELD(resident), 0, 0,
+     NULL, NULL, "off", "top-k: values stay in place between --runs, which time the search alone"},
     {"device", KCP_FLAG_DEVICE, QUERY, 0, 0, 1023,
      "auto|cpu|cuda|cuda:N", NULL, "auto", "auto takes a GPU where there is one"},
     {"memory", KCP_FLAG_SIZE, QUERY, FIELD(memory_bytes), 1, ANY_COUNT,

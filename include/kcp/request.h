@@ -44,6 +44,7 @@ struct kcp_request {
   double max_distance; /* --max-distance; +inf when not given */
 
   enum kcp_value_order value_order; /* --order, of a top-k */
+  bool resident;                    /* --resident, of a top-k */
 
   /* parameters of the k-CP paper; 0 = automatic */
   enum kcp_buffer_choice buffer;

@@ -9,6 +9,7 @@
 #ifndef KCP_TOP_K_H
 #define KCP_TOP_K_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kcp/backend.h"
@@ -36,6 +37,8 @@ struct kcp_top_k_plan {
   uint64_t columns;      /* values of each row; rows * columns <= 2^60 */
   uint64_t memory_bytes; /* working memory to use at most: of the device, or of the host on the CPU
                           */
+  bool resident; /* runs after the first find the values where that one left them and do not read
+                  * the source again: they time the search alone */
 };
 
 /* Where values come from: `read` copies values first .. first + count - 1 (row after row) to `out`.
@@ -84,7 +87,7 @@ struct kcp_top_k_search; /* an engine's state */
 /* A backend's top-k. */
 struct kcp_top_k_engine {
   /* Allocates what the plan needs; arrays that exceed the memory stream in chunks. KCP_BAD_INPUT
-   * when k itself is too large for the memory. */
+   * when k itself is too large for the memory, or the values of a resident plan are. */
   enum kcp_status (*create)(const struct kcp_top_k_plan *plan, const struct kcp_device_info *device,
                             struct kcp_top_k_search **out, struct kcp_error *error);
   void (*destroy)(struct kcp_top_k_search *search); /* NULL is allowed */

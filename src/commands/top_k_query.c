@@ -61,7 +61,8 @@ static enum kcp_status make_plan(struct top_k_query *query, struct kcp_error *er
                               .k = request->k,
                               .rows = query->facts.rows,
                               .columns = query->facts.columns,
-                              .memory_bytes = request->memory_bytes};
+                              .memory_bytes = request->memory_bytes,
+                              .resident = request->resident};
   return query->engine->create(&query->plan, &query->device, &query->search, error);
 }
 

@@ -293,7 +293,8 @@ static void check_matrix(const struct matrix *matrix, const uint64_t *ks, size_t
                                             .k = ks[i],
                                             .rows = matrix->rows,
                                             .columns = matrix->columns,
-                                            .memory_bytes = memory_bytes};
+                                            .memory_bytes = memory_bytes,
+                                            .resident = memory_bytes == 0 && ks[i] % 2 == 1};
         run_plan(&plan, matrix, sorted, valid, data);
       }
     for (uint64_t row = 0; row < matrix->rows; ++row) free(sorted[row]);
