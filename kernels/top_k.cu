@@ -6,9 +6,9 @@
  * next batch is read and uploaded while the device searches the last, and the first k of a row so
  * far are carried from part to part (top_k_carry.h); select leaves out what they rule out.
  *
- * A resident plan has one buffer, which later runs search as it is. They send a part of what it holds
- * once more, so that the search starts as in a first run: queued behind a copy, and no launch waits
- * for the host.
+ * A resident plan has one buffer, which later runs search as it is. They send a part of what it
+ * holds once more, so that the search starts as in a first run: queued behind a copy, and no launch
+ * waits for the host.
  *
  * Memory: one or two buffers of values, the results (k keys and indices a row), what the method
  * takes; pinned: 3 slots of 32 MiB. Cost: the values once over the link. */
@@ -22,7 +22,7 @@
 
 static const int slot_count = 3;
 static const uint64_t slot_bytes = 32u << 20;
-static const uint64_t least_batch = 4096; /* values */
+static const uint64_t least_batch = 4096;    /* values */
 static const uint64_t lead_bytes = 4u << 20; /* sent ahead of a resident search */
 
 /* Pinned memory that a piece passes through on its way to the device. */

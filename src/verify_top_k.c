@@ -74,13 +74,29 @@ static enum kcp_status check_order(struct check *check, struct kcp_error *error)
   return KCP_OK;
 }
 
-static void look_at_value(struct check *check, union kcp_value value, uint64_t index) {
+/* The place of the first of the answer's values with this index or a later one. */
+static uint64_t first_from(const struct check *check, uint64_t index) {
+  uint64_t low = 0, high = check->certificate->count;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    if (check->by_index[middle].index < index)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* `next` is the place of the answer's next value in the order of their indices. */
+static void look_at_value(struct check *check, uint64_t *next, union kcp_value value,
+                          uint64_t index) {
   const struct kcp_top_k_plan *plan = check->plan;
   uint64_t count = check->certificate->count;
-  if (check->matched < count && check->by_index[check->matched].index == index &&
-      is_equal(plan->type, check->by_index[check->matched].value, value) &&
-      !is_nan(plan->type, value))
-    ++check->matched;
+  if (*next < count && check->by_index[*next].index == index) {
+    check->matched +=
+        !is_nan(plan->type, value) && is_equal(plan->type, check->by_index[*next].value, value);
+    ++*next;
+  }
   if (is_nan(plan->type, value)) {
     ++check->nan_count;
   } else if (count == 0 || precedes(plan, value, check->certificate->last)) {
@@ -91,23 +107,55 @@ static void look_at_value(struct check *check, union kcp_value value, uint64_t i
   }
 }
 
-static enum kcp_status check_values(struct check *check, const struct kcp_value_source *source,
-                                    unsigned char *block, struct kcp_error *error) {
+/* Looks at values first .. first + count - 1 of the row and adds what it counts to the check. */
+static enum kcp_status check_block(struct check *check, const struct kcp_value_source *source,
+                                   uint64_t first, uint64_t count, struct kcp_error *error) {
   const struct kcp_top_k_plan *plan = check->plan;
   const size_t size = plan->type == KCP_VALUE_F64 || plan->type == KCP_VALUE_I64 ? 8 : 4;
-  for (uint64_t first = 0; first < plan->columns; first += BLOCK_VALUES) {
-    uint64_t left = plan->columns - first, count = left < BLOCK_VALUES ? left : BLOCK_VALUES;
-    enum kcp_status status =
-        source->read(source->context, check->row * plan->columns + first, count, block, error);
-    if (status != KCP_OK) return status;
-    if (kcp_interrupted()) return kcp_fail(error, KCP_INTERRUPTED, "interrupted");
-    for (uint64_t i = 0; i < count; ++i) {
-      union kcp_value value = {.bits = 0};
-      memcpy(&value, block + i * size, size);
-      look_at_value(check, value, first + i);
+  unsigned char *block = malloc(count * size);
+  if (block == NULL) return kcp_out_of_memory(error, "verifying", count * size);
+  enum kcp_status status =
+      source->read(source->context, check->row * plan->columns + first, count, block, error);
+  uint64_t next = first_from(check, first);
+  for (uint64_t i = 0; i < count && status == KCP_OK; ++i) {
+    union kcp_value value = {.bits = 0};
+    memcpy(&value, block + i * size, size);
+    look_at_value(check, &next, value, first + i);
+  }
+  free(block);
+  if (status == KCP_OK && kcp_interrupted()) return kcp_fail(error, KCP_INTERRUPTED, "interrupted");
+  return status;
+}
+
+static enum kcp_status check_values(struct check *check, const struct kcp_value_source *source,
+                                    struct kcp_error *error) {
+  const uint64_t columns = check->plan->columns;
+  const struct check nothing_counted = *check;
+  enum kcp_status status = KCP_OK;
+#pragma omp parallel for schedule(dynamic) if (columns > BLOCK_VALUES)
+  for (uint64_t first = 0; first < columns; first += BLOCK_VALUES) {
+    struct check mine = nothing_counted;
+    struct kcp_error reason;
+    enum kcp_status known;
+#pragma omp atomic read
+    known = status;
+    if (known != KCP_OK) continue;
+    uint64_t left = columns - first;
+    known = check_block(&mine, source, first, left < BLOCK_VALUES ? left : BLOCK_VALUES, &reason);
+#pragma omp critical(kcp_check_values)
+    {
+      check->matched += mine.matched;
+      check->above += mine.above;
+      check->equal += mine.equal;
+      check->nan_count += mine.nan_count;
+      check->equal_earlier += mine.equal_earlier;
+      if (known != KCP_OK && status == KCP_OK) {
+        status = known;
+        if (error != NULL) *error = reason;
+      }
     }
   }
-  return KCP_OK;
+  return status;
 }
 
 static enum kcp_status check_counts(const struct check *check, struct kcp_error *error) {
@@ -137,9 +185,8 @@ enum kcp_status kcp_verify_top_k(const struct kcp_top_k_plan *plan,
                                  const struct kcp_value_source *source,
                                  const struct kcp_top_k_answer *answer, struct kcp_error *error) {
   enum kcp_status status = KCP_OK;
-  unsigned char *block = malloc(BLOCK_VALUES * sizeof(uint64_t));
   struct kcp_top_value *by_index = malloc((answer->width + 1) * sizeof *by_index);
-  if (block == NULL || by_index == NULL)
+  if (by_index == NULL)
     status = kcp_out_of_memory(error, "verifying", answer->width * sizeof *by_index);
   for (uint64_t row = 0; row < plan->rows && status == KCP_OK; ++row) {
     struct check check = {.plan = plan,
@@ -150,10 +197,9 @@ enum kcp_status kcp_verify_top_k(const struct kcp_top_k_plan *plan,
     if (check.certificate->count > answer->width)
       status = wrong(&check, "room", answer->width, check.certificate->count, error);
     if (status == KCP_OK) status = check_order(&check, error);
-    if (status == KCP_OK) status = check_values(&check, source, block, error);
+    if (status == KCP_OK) status = check_values(&check, source, error);
     if (status == KCP_OK) status = check_counts(&check, error);
   }
-  free(block);
   free(by_index);
   return status;
 }

@@ -168,8 +168,7 @@ static enum kcp_status search_rows(const struct kcp_top_k_search *search,
 
 /* Reads all values of a resident plan, once. */
 static enum kcp_status hold_values(struct kcp_top_k_search *search,
-                                   const struct kcp_value_source *source,
-                                   struct kcp_error *error) {
+                                   const struct kcp_value_source *source, struct kcp_error *error) {
   const uint64_t bytes = bytes_of_values(&search->plan);
   if (search->values != NULL) return KCP_OK;
   search->values = malloc(bytes > 0 ? bytes : 1);
