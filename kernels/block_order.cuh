@@ -27,17 +27,22 @@ __device__ inline kcp_wide_item kcp_load_shared_by_blocks(const kcp_wide_item *f
   return (kcp_wide_item)halves.y << 64 | halves.x;
 }
 
+/* Warp: the sum over the lanes up to this one. */
+__device__ inline uint32_t kcp_warp_sum_to(uint32_t value) {
+  const uint32_t lane = threadIdx.x % 32;
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const uint32_t before = __shfl_up_sync(KCP_WHOLE_WARP, value, distance);
+    if (lane >= (uint32_t)distance) value += before;
+  }
+  return value;
+}
+
 /* Warp: a place for `mine` elements of each lane behind those that *counter counts; in the order of
  * the lanes. One atomic a warp, none when no lane has any. */
 __device__ inline uint32_t kcp_warp_reserve(uint32_t *counter, uint32_t mine) {
-  const uint32_t lane = threadIdx.x % 32;
-  uint32_t sum = mine;
-  for (int distance = 1; distance < 32; distance *= 2) {
-    uint32_t before = __shfl_up_sync(KCP_WHOLE_WARP, sum, distance);
-    if (lane >= (uint32_t)distance) sum += before;
-  }
+  const uint32_t sum = kcp_warp_sum_to(mine);
   uint32_t base = 0;
-  if (lane == 31 && sum > 0) base = atomicAdd(counter, sum);
+  if (threadIdx.x % 32 == 31 && sum > 0) base = atomicAdd(counter, sum);
   return __shfl_sync(KCP_WHOLE_WARP, base, 31) + sum - mine;
 }
 
@@ -47,14 +52,29 @@ __device__ inline uint32_t kcp_warp_sum(uint32_t value) {
   return value;
 }
 
-/* Sorting. Every thread holds two neighbours: items 2 t and 2 t + 1 of 2 * blockDim.x. */
+/* Sorting. Every thread of a group holds two neighbours: items 2 t and 2 t + 1. The group is the
+ * whole block, or its first threads while the others do something else or wait. */
+
+struct kcp_whole_block {
+  __device__ void wait() const {
+    __syncthreads();
+  }
+};
+
+struct kcp_first_threads {
+  uint32_t count; /* a multiple of 32 */
+  __device__ void wait() const {
+    __barrier_sync_count(1, count);
+  }
+};
 
 /* One step of a bitonic network: of each pair (i, i ^ mask) the earlier item goes to the smaller i.
  * `top` is the highest bit of the mask; a mask of 2^m - 1 mirrors, one of 2^m strides. Neighbours
- * stay in registers, masks below 64 in the warp; others go through `shared` (2 * blockDim.x items).
+ * stay in registers, masks below 64 in the warp; others go through `shared` (two items a thread).
  */
-template <typename Item>
-__device__ void kcp_network_step(Item (&x)[2], uint32_t mask, uint32_t top, Item *shared) {
+template <typename Item, typename Group>
+__device__ void kcp_network_step(Item (&x)[2], uint32_t mask, uint32_t top, Item *shared,
+                                 const Group &group) {
   const uint32_t first = 2 * threadIdx.x;
   Item other[2];
   if (mask == 1) {
@@ -69,10 +89,10 @@ __device__ void kcp_network_step(Item (&x)[2], uint32_t mask, uint32_t top, Item
     other[0] = kcp_shuffle_xor(mirrored ? high : low, (int)(mask / 2));
     other[1] = kcp_shuffle_xor(mirrored ? low : high, (int)(mask / 2));
   } else {
-    __syncthreads();
+    group.wait();
     shared[first] = x[0];
     shared[first + 1] = x[1];
-    __syncthreads();
+    group.wait();
     other[0] = shared[first ^ mask];
     other[1] = shared[(first + 1) ^ mask];
   }
@@ -81,21 +101,21 @@ __device__ void kcp_network_step(Item (&x)[2], uint32_t mask, uint32_t top, Item
     if ((other[e] < x[e]) == keeps_earlier) x[e] = other[e];
 }
 
-/* Sorts bitonic sequences of `length`, a power of two from 2 to 2 * blockDim.x. */
-template <typename Item>
-__device__ void kcp_rebuild(Item (&x)[2], uint32_t length, Item *shared) {
+/* Sorts bitonic sequences of `length`, a power of two from 2 to twice the group's threads. */
+template <typename Item, typename Group>
+__device__ void kcp_rebuild(Item (&x)[2], uint32_t length, Item *shared, const Group &group) {
 #pragma unroll 1
   for (uint32_t stride = length / 2; stride > 0; stride /= 2)
-    kcp_network_step(x, stride, stride, shared);
+    kcp_network_step(x, stride, stride, shared, group);
 }
 
 /* Sorts runs of `length`, ascending all. */
-template <typename Item>
-__device__ void kcp_sort_runs(Item (&x)[2], uint32_t length, Item *shared) {
+template <typename Item, typename Group>
+__device__ void kcp_sort_runs(Item (&x)[2], uint32_t length, Item *shared, const Group &group) {
 #pragma unroll 1
   for (uint32_t size = 2; size <= length; size *= 2) {
-    kcp_network_step(x, size - 1, size / 2, shared);
-    kcp_rebuild(x, size / 2, shared);
+    kcp_network_step(x, size - 1, size / 2, shared, group);
+    kcp_rebuild(x, size / 2, shared, group);
   }
 }
 
@@ -106,38 +126,33 @@ enum { KCP_DIGIT_BITS = 11, KCP_BUCKETS = 1 << KCP_DIGIT_BITS };
 template <typename Item>
 struct kcp_order_space {
   uint32_t histogram[KCP_BUCKETS];
-  Item smallest[32], largest[32];
-  uint32_t sums[32];
+  Item any[32], all[32]; /* of each warp */
+  uint32_t sums[32];     /* the same */
   uint32_t bucket, before, here;
 };
 
 /* The sum over the block, in all threads. */
 template <typename Item>
 __device__ uint32_t kcp_block_sum(uint32_t value, kcp_order_space<Item> &space) {
-  const uint32_t warps = blockDim.x / 32;
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   value = kcp_warp_sum(value);
   __syncthreads();
-  if (threadIdx.x % 32 == 0) space.sums[threadIdx.x / 32] = value;
+  if (lane == 0) space.sums[warp] = value;
   __syncthreads();
-  uint32_t sum = 0;
-  for (uint32_t warp = 0; warp < warps; ++warp) sum += space.sums[warp];
-  return sum;
+  return kcp_warp_sum(lane < warps ? space.sums[lane] : 0);
 }
 
 /* The sum over the threads before this one. */
 template <typename Item>
 __device__ uint32_t kcp_block_sum_before(uint32_t value, kcp_order_space<Item> &space) {
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  uint32_t sum = value;
-  for (int distance = 1; distance < 32; distance *= 2) {
-    uint32_t before = __shfl_up_sync(KCP_WHOLE_WARP, sum, distance);
-    if (lane >= (uint32_t)distance) sum += before;
-  }
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  const uint32_t to_here = kcp_warp_sum_to(value);
   __syncthreads();
-  if (lane == 31) space.sums[warp] = sum;
+  if (lane == 31) space.sums[warp] = to_here;
   __syncthreads();
-  for (uint32_t w = 0; w < warp; ++w) sum += space.sums[w];
-  return sum - value;
+  const uint32_t to_warp = kcp_warp_sum_to(lane < warps ? space.sums[lane] : 0);
+  const uint32_t before_warp = __shfl_sync(KCP_WHOLE_WARP, to_warp, (int)(warp + 31) % 32);
+  return (warp > 0 ? before_warp : 0) + to_here - value;
 }
 
 /* Finds the bucket of the histogram with the item of rank `wanted` (from 1 on); sets space.bucket,
@@ -174,35 +189,39 @@ __device__ Item kcp_bits_above(Item item, int bits) {
   return bits >= (int)(8 * sizeof(Item)) ? (Item)0 : item >> bits;
 }
 
+/* Warp: the bits that are set in any lane's item, and in all of them. */
+template <typename Item>
+__device__ void kcp_warp_any_all(Item &any, Item &all) {
+  for (int mask = 16; mask > 0; mask /= 2) {
+    any |= kcp_shuffle_xor(any, mask);
+    all &= kcp_shuffle_xor(all, mask);
+  }
+}
+
 /* The bits of all `count` items that are not the same in all of them, as how many low bits hold
  * them, and the bits above those. source(i) is item i. */
 template <typename Item, typename Source>
 __device__ int kcp_varying_bits(const Source &source, uint32_t count, Item *common,
                                 kcp_order_space<Item> &space) {
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  Item smallest = kcp_padding_item<Item>(), largest = 0;
+  Item any = 0, all = ~(Item)0;
   for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
     const Item item = source(i);
-    smallest = item < smallest ? item : smallest;
-    largest = item > largest ? item : largest;
+    any |= item;
+    all &= item;
   }
-  for (int mask = 16; mask > 0; mask /= 2) {
-    const Item small = kcp_shuffle_xor(smallest, mask), large = kcp_shuffle_xor(largest, mask);
-    smallest = small < smallest ? small : smallest;
-    largest = large > largest ? large : largest;
-  }
+  kcp_warp_any_all(any, all);
   __syncthreads();
   if (lane == 0) {
-    space.smallest[warp] = smallest;
-    space.largest[warp] = largest;
+    space.any[warp] = any;
+    space.all[warp] = all;
   }
   __syncthreads();
-  for (uint32_t w = 0; w < warps; ++w) {
-    smallest = space.smallest[w] < smallest ? space.smallest[w] : smallest;
-    largest = space.largest[w] > largest ? space.largest[w] : largest;
-  }
-  const int bits = kcp_bit_length(smallest ^ largest);
-  *common = kcp_bits_above(smallest, bits);
+  any = space.any[lane % warps];
+  all = space.all[lane % warps];
+  kcp_warp_any_all(any, all);
+  const int bits = kcp_bit_length(any ^ all);
+  *common = kcp_bits_above(all, bits);
   return bits;
 }
 
@@ -266,18 +285,43 @@ __device__ inline uint32_t kcp_run_length(uint32_t count) {
   return length;
 }
 
-/* Sorts `taken` items of `place` (room for 2 * blockDim.x), in place. */
+/* Of `taken` items of `place`, at most two a thread, keeps those before `bound`; *kept counts them.
+ */
 template <typename Item>
-__device__ void kcp_sort_place(Item *place, uint32_t taken) {
-  Item x[2];
+__device__ void kcp_keep(Item *place, uint32_t taken, Item bound, uint32_t *kept) {
+  Item mine[2];
+  bool keeps[2];
+  for (uint32_t e = 0; e < 2; ++e) {
+    const uint32_t i = threadIdx.x + e * blockDim.x;
+    mine[e] = i < taken ? place[i] : kcp_padding_item<Item>();
+    keeps[e] = mine[e] < bound;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) *kept = 0;
   __syncthreads();
   for (int e = 0; e < 2; ++e) {
-    const uint32_t i = 2 * threadIdx.x + e;
-    x[e] = i < taken ? place[i] : kcp_padding_item<Item>();
+    const uint32_t at = kcp_warp_reserve(kept, keeps[e] ? 1 : 0);
+    if (keeps[e]) place[at] = mine[e];
   }
-  kcp_sort_runs(x, kcp_run_length(taken), place);
   __syncthreads();
-  for (int e = 0; e < 2; ++e) place[2 * threadIdx.x + e] = x[e];
+}
+
+/* Sorts `taken` items of `place` (room for 2 * blockDim.x), in place, with as many threads as they
+ * keep busy. */
+template <typename Item>
+__device__ void kcp_sort_place(Item *place, uint32_t taken) {
+  const uint32_t length = kcp_run_length(taken);
+  const kcp_first_threads group = {length < 64 ? 32 : length / 2};
+  if (threadIdx.x < group.count) {
+    Item x[2];
+    for (int e = 0; e < 2; ++e) {
+      const uint32_t i = 2 * threadIdx.x + e;
+      x[e] = i < taken ? place[i] : kcp_padding_item<Item>();
+    }
+    kcp_sort_runs(x, length, place, group);
+    group.wait();
+    for (int e = 0; e < 2; ++e) place[2 * threadIdx.x + e] = x[e];
+  }
   __syncthreads();
 }
 

@@ -7,7 +7,7 @@
  * block, two blocks a multiprocessor, each on a stretch of a row. Neighbours are compared in
  * registers, items less than 64 apart by shuffles, others through shared memory; no branch depends
  * on a value. A block keeps its first K so far; values behind its k-th do not enter a tile, so that
- * most batches of 8,192 values cost a comparison each. `merge_runs` merges the blocks' runs, 8
+ * most batches of 8,192 values cost a comparison each. `merge_runs` merges the blocks' runs, 2
  * tiles a block, until one is left. Memory: K items a block (8 or 16 bytes each), twice; shared:
  * 2,048 items. Cost: one read of the values; log2 K (log2 K + 1) / 2 + log2(tile / K) (1 + log2 K)
  * steps for each tile of values that pass: about K ln(n / K) values a block in random order, all of
@@ -29,7 +29,7 @@ enum {
   THREADS = 512,
   TILE = 2 * THREADS,
   EACH_BYTES = 64,   /* that a thread reads at a time */
-  TILES_A_BLOCK = 8, /* of sorted runs, in merge_runs */
+  TILES_A_BLOCK = 2, /* of sorted runs, in merge_runs */
   STEP_THREADS = 256
 };
 
@@ -38,7 +38,7 @@ template <typename Item>
 __device__ static void absorb(Item (&x)[2], uint32_t run, Item *tile, Item *best) {
   const uint32_t first = 2 * threadIdx.x;
   for (uint32_t active = TILE; active > run; active /= 2) {
-    kcp_network_step(x, 2 * run - 1, run, tile);
+    kcp_network_step(x, 2 * run - 1, run, tile, kcp_whole_block());
     __syncthreads();
     if (first < active && (first & run) == 0) {
       const uint32_t to = first / (2 * run) * run + (first & (run - 1));
@@ -48,11 +48,11 @@ __device__ static void absorb(Item (&x)[2], uint32_t run, Item *tile, Item *best
     __syncthreads();
     for (int e = 0; e < 2; ++e)
       x[e] = first < active / 2 ? tile[first + e] : kcp_padding_item<Item>();
-    kcp_rebuild(x, run, tile);
+    kcp_rebuild(x, run, tile, kcp_whole_block());
   }
   for (int e = 0; e < 2; ++e)
     if (first < run && best[run - 1 - first - e] < x[e]) x[e] = best[run - 1 - first - e];
-  kcp_rebuild(x, run, tile);
+  kcp_rebuild(x, run, tile, kcp_whole_block());
   __syncthreads();
   for (int e = 0; e < 2; ++e)
     if (first < run) best[first + e] = x[e];
@@ -67,7 +67,7 @@ __device__ static void take_tile(uint32_t queued, uint32_t run, Item *tile, Item
     const uint32_t i = 2 * threadIdx.x + e;
     x[e] = i < queued ? tile[i] : kcp_padding_item<Item>();
   }
-  kcp_sort_runs(x, run, tile);
+  kcp_sort_runs(x, run, tile, kcp_whole_block());
   absorb(x, run, tile, best);
 }
 
@@ -232,9 +232,9 @@ __global__ static __launch_bounds__(THREADS) void work_on_tiles(Item *items, uin
   Item *at = items + place_of((uint64_t)blockIdx.x * TILE + 2 * threadIdx.x, run, spacing);
   Item x[2] = {at[0], at[1]};
   if (WORK == SORT_TILES)
-    kcp_sort_runs(x, TILE, tile);
+    kcp_sort_runs(x, TILE, tile, kcp_whole_block());
   else
-    kcp_rebuild(x, TILE, tile);
+    kcp_rebuild(x, TILE, tile, kcp_whole_block());
   at[0] = x[0];
   at[1] = x[1];
 }

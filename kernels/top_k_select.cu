@@ -3,8 +3,9 @@
  * 1. sample_bound: blocks of 1,024 threads read one value of each of s slices (s = n / 256, from
  *    2^14 to 2^18; at a place that is random within its slice, so that neither order nor period of
  *    the data matters), each block keeps its first r, and the last block to finish selects the r-th
- *    of all: the bound. r is as far as the first k values reach into the sample, with 4.5 standard
- *    deviations and 4 to spare: the bound is short of k in one run of a million.
+ *    of all: the bound. r is as far as the first k values reach into the sample, with so much to
+ *    spare that the bound is short of k for one array in 80,000 (the tail of the Poisson
+ *    distribution at r).
  * 2. compact: every warp reads tiles of 2 KiB (four 16-byte loads a lane in flight), compares, and
  *    appends the items before the bound. One compare a value where no value passes. Ties are no
  *    exception: a bound is an item, a value with an index, so that of equal values the lower
@@ -212,10 +213,21 @@ __device__ static uint32_t order_first(const Source &source, uint32_t count, uin
                                        uint32_t *taken, typename Codec::key *keys,
                                        uint32_t *indices) {
   typedef typename Codec::item item;
+  const uint32_t run = kcp_run_length(wanted);
   const item bound = kcp_narrow(source, count, wanted, (uint32_t)PLACE, space);
   if (threadIdx.x == 0) *taken = 0;
   __syncthreads();
   kcp_collect(source, count, bound, place, taken);
+  const uint32_t collected = *taken;
+  item mine[2];
+  for (uint32_t e = 0; e < 2; ++e) {
+    const uint32_t i = threadIdx.x + e * BLOCK_THREADS;
+    mine[e] = i < collected ? place[i] : kcp_padding_item<item>();
+  }
+  if (collected > run) {
+    const kcp_plain_source<item> from = {place};
+    kcp_keep(place, collected, kcp_narrow(from, collected, wanted, run, space), taken);
+  }
   kcp_sort_place(place, *taken);
   for (uint32_t i = threadIdx.x; i < wanted; i += BLOCK_THREADS) {
     keys[i] = kcp_key_of_item<Codec>(place[i]);
@@ -223,8 +235,13 @@ __device__ static uint32_t order_first(const Source &source, uint32_t count, uin
   }
   const typename Codec::key last = kcp_key_of_item<Codec>(place[wanted - 1]);
   uint32_t equal = 0;
-  for (uint32_t i = threadIdx.x; i < count; i += BLOCK_THREADS)
-    if (kcp_key_of_item<Codec>(source(i)) == last) ++equal;
+  if (bound == kcp_padding_item<item>() || kcp_key_of_item<Codec>(bound) > last) {
+    for (int e = 0; e < 2; ++e) /* all that are equal were collected */
+      equal += mine[e] != kcp_padding_item<item>() && kcp_key_of_item<Codec>(mine[e]) == last;
+  } else {
+    for (uint32_t i = threadIdx.x; i < count; i += BLOCK_THREADS)
+      equal += kcp_key_of_item<Codec>(source(i)) == last;
+  }
   return kcp_block_sum(equal, space);
 }
 
@@ -479,7 +496,7 @@ static struct sample sample_for(uint64_t k, uint64_t n) {
   if (samples > 1 << 18) samples = 1 << 18;
   const double mean = (double)k * (double)samples / (double)n;
   sample.samples = samples;
-  sample.rank = (uint64_t)ceil(mean + 4.5 * sqrt(mean) + 4);
+  sample.rank = (uint64_t)ceil(mean + 4.3 * sqrt(mean) + 2.6);
   return sample;
 }
 

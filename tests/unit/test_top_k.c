@@ -382,6 +382,30 @@ static void test_values_just_around_the_threshold(void **state) {
   free(matrix.bytes);
 }
 
+/* The values at the places that select samples on the GPU (top_k_select.cu) are the largest of all:
+ * the bound from them lets too few pass, or in the other order too many for the room there is. */
+static void test_misleading_samples(void **state) {
+  (void)state;
+  static const uint64_t ks[] = {64, 1000, 5000};
+  enum { N = 400011, SAMPLES = 1 << 14 };
+  for (int type = KCP_VALUE_F32; type <= KCP_VALUE_F64; ++type) {
+    struct matrix matrix = matrix_of((enum kcp_value_type)type, 1, N);
+    fill(&matrix, UNIFORM, 43);
+    for (uint64_t s = 0; s < SAMPLES; ++s) {
+      const uint64_t start = s * N / SAMPLES, end = (s + 1) * N / SAMPLES;
+      const uint64_t random = kcp_random_words(0, 0, s, 0).word[0];
+      union kcp_value largest = {.bits = 0};
+      if (type == KCP_VALUE_F32)
+        largest.f32 = 1000 + (float)s;
+      else
+        largest.f64 = 1000 + (double)s;
+      set_bits(&matrix, start + (random * (end - start) >> 32), largest.bits);
+    }
+    check_matrix(&matrix, ks, COUNT(ks), 0, "a misleading sample");
+    free(matrix.bytes);
+  }
+}
+
 static void test_rows(void **state) {
   (void)state;
   static const struct {
@@ -551,6 +575,7 @@ int main(void) {
       cmocka_unit_test(test_sizes_around_blocks),
       cmocka_unit_test(test_values_just_around_the_threshold),
       cmocka_unit_test(test_prefix_property),
+      cmocka_unit_test(test_misleading_samples),
       cmocka_unit_test(test_rows),
       cmocka_unit_test(test_chunks),
       cmocka_unit_test(test_failing_source),
