@@ -198,6 +198,16 @@ __device__ void kcp_warp_any_all(Item &any, Item &all) {
   }
 }
 
+/* Warp: the last of the lanes' items. */
+template <typename Item>
+__device__ Item kcp_warp_last(Item item) {
+  for (int mask = 16; mask > 0; mask /= 2) {
+    const Item other = kcp_shuffle_xor(item, mask);
+    item = other > item ? other : item;
+  }
+  return item;
+}
+
 /* The bits of all `count` items that are not the same in all of them, as how many low bits hold
  * them, and the bits above those. source(i) is item i. */
 template <typename Item, typename Source>
@@ -258,6 +268,23 @@ __device__ Item kcp_narrow(const Source &source, uint32_t count, uint32_t wanted
   }
   const Item last = prefix << bits | (((Item)1 << bits) - 1);
   return last == kcp_padding_item<Item>() ? last : last + 1;
+}
+
+/* The last of the items that are before `bound`; there is one. */
+template <typename Item, typename Source>
+__device__ Item kcp_last_before(const Source &source, uint32_t count, Item bound,
+                                kcp_order_space<Item> &space) {
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  Item last = 0;
+  for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+    const Item item = source(i);
+    if (item < bound && item > last) last = item;
+  }
+  last = kcp_warp_last(last);
+  __syncthreads();
+  if (lane == 0) space.any[warp] = last;
+  __syncthreads();
+  return kcp_warp_last(space.any[lane % warps]);
 }
 
 /* Copies the items before `bound` to `place`, in any order; *taken counts them and is 0 before. */

@@ -38,6 +38,7 @@ struct kcp_top_k_search {
   struct kcp_top_k_shape shape;
   bool whole_rows; /* a batch is shape.rows rows; else a part of one, shape.columns values */
   int buffer_count;
+  uint64_t buffer_values; /* room of each */
 
   struct kcp_device_memory memory;
   void *buffers[2];
@@ -84,7 +85,8 @@ static uint64_t device_bytes(const struct kcp_top_k_search *search,
                              const struct kcp_top_k_shape *shape) {
   const uint64_t size = kcp_value_bytes(shape->type), count = shape->rows * shape->columns;
   const uint64_t all = search->plan.rows * search->plan.columns;
-  return count * size * (count < all ? 2 : 1) +
+  const uint64_t held = search->plan.resident || count >= all ? all : 2 * count;
+  return held * size +
          shape->rows *
              (width_of(shape) * (size + sizeof(uint32_t)) + sizeof(struct kcp_row_outcome)) +
          search->method->bytes(shape);
@@ -141,13 +143,15 @@ static enum kcp_status plan_batches(struct kcp_top_k_search *search,
   search->shape.k = plan->k;
   search->shape.multiprocessors = device->units;
   search->shape.shared_bytes = (uint32_t)shared_bytes;
+  const uint64_t values = plan->rows * plan->columns;
+  if (plan->resident && values > budget / kcp_value_bytes(plan->type))
+    return kcp_fail(
+        error, KCP_BAD_INPUT, "resident values need %llu bytes of device memory, %llu may be used",
+        (unsigned long long)(values * kcp_value_bytes(plan->type)), (unsigned long long)budget);
   if (!fit_rows(search, budget)) KCP_TRY(fit_part(search, budget, error));
-  search->buffer_count =
-      search->shape.rows * search->shape.columns < plan->rows * plan->columns ? 2 : 1;
-  if (plan->resident && search->buffer_count > 1)
-    return kcp_fail(error, KCP_BAD_INPUT,
-                    "the array is too large to be resident: the device holds %llu values at a time",
-                    (unsigned long long)(search->shape.rows * search->shape.columns));
+  search->buffer_values = search->shape.rows * search->shape.columns;
+  if (plan->resident) search->buffer_values = values;
+  search->buffer_count = search->buffer_values < values ? 2 : 1;
   return KCP_OK;
 }
 
@@ -156,8 +160,8 @@ static enum kcp_status allocate_device(struct kcp_top_k_search *search, struct k
   const uint64_t size = kcp_value_bytes(shape->type), places = shape->rows * width_of(shape);
   struct kcp_device_memory *memory = &search->memory;
   for (int buffer = 0; buffer < search->buffer_count; ++buffer) {
-    KCP_TRY(kcp_device_take(memory, shape->rows * shape->columns, size, &search->buffers[buffer],
-                            "values", error));
+    KCP_TRY(kcp_device_take(memory, search->buffer_values, size, &search->buffers[buffer], "values",
+                            error));
     KCP_CUDA_TRY(cudaEventCreateWithFlags(&search->uploaded[buffer], cudaEventDisableTiming));
   }
   KCP_TRY(kcp_device_take(memory, places, size, &search->results.keys, "results", error));
@@ -255,10 +259,11 @@ static struct piece_of_work work_at(const struct kcp_top_k_search *search, uint6
 static bool next_work(const struct kcp_top_k_search *search, const struct piece_of_work *work,
                       struct piece_of_work *next) {
   const struct kcp_top_k_plan *plan = &search->plan;
+  const int buffer = search->buffer_count > 1 ? 1 - work->buffer : 0;
   const bool row_is_done = search->whole_rows || work->offset + work->columns == plan->columns;
   const uint64_t row = row_is_done ? work->row + work->rows : work->row;
   if (row == plan->rows) return false;
-  *next = work_at(search, row, row_is_done ? 0 : work->offset + work->columns, 1 - work->buffer);
+  *next = work_at(search, row, row_is_done ? 0 : work->offset + work->columns, buffer);
   return true;
 }
 
@@ -268,7 +273,13 @@ static enum kcp_status collect_time(struct kcp_device_timer *timer, double *seco
   return kcp_device_timers_collect(&timer, 1, seconds, error);
 }
 
-/* Reads a batch and sends it on its way; its buffer is free. */
+/* Where a batch lies on the device. */
+static void *place_of(const struct kcp_top_k_search *search, const struct piece_of_work *work) {
+  const uint64_t within = search->plan.resident ? work->first : 0;
+  return (char *)search->buffers[work->buffer] + within * kcp_value_bytes(search->plan.type);
+}
+
+/* Reads a batch and sends it on its way; its place is free. */
 static enum kcp_status upload(const struct run *run, const struct piece_of_work *work,
                               struct kcp_error *error) {
   struct kcp_top_k_search *search = run->search;
@@ -285,11 +296,12 @@ static enum kcp_status upload(const struct run *run, const struct piece_of_work 
     run->measurement->phase_s[KCP_PHASE_READ] += kcp_now() - started;
     if (kcp_interrupted()) return kcp_fail(error, KCP_INTERRUPTED, "interrupted");
     KCP_TRY(kcp_device_timer_begin(&slot->copy, search->copying, error));
-    KCP_CUDA_TRY(cudaMemcpyAsync((char *)search->buffers[work->buffer] + done * size, slot->bytes,
-                                 here * size, cudaMemcpyHostToDevice, search->copying));
+    char *to = (char *)place_of(search, work) + done * size;
+    KCP_CUDA_TRY(
+        cudaMemcpyAsync(to, slot->bytes, here * size, cudaMemcpyHostToDevice, search->copying));
     KCP_TRY(kcp_device_timer_end(&slot->copy, search->copying, error));
     search->at_hand = slot;
-    search->place_of_it = (char *)search->buffers[work->buffer] + done * size;
+    search->place_of_it = to;
     search->at_hand_bytes = here * size;
   }
   run->measurement->bytes_read += count * size;
@@ -307,10 +319,16 @@ static enum kcp_status send_lead(struct kcp_top_k_search *search, struct kcp_err
   return KCP_OK;
 }
 
+/* Sees to it that a batch is on the device or on its way there. */
+static enum kcp_status bring(const struct run *run, const struct piece_of_work *work,
+                             struct kcp_error *error) {
+  if (!run->search->is_resident) return upload(run, work, error);
+  return work->first == 0 ? send_lead(run->search, error) : KCP_OK;
+}
+
 static struct kcp_top_k_batch batch_of(const struct kcp_top_k_search *search,
                                        const struct piece_of_work *work) {
-  struct kcp_top_k_batch batch = {search->buffers[work->buffer], work->rows, work->columns, false,
-                                  0};
+  struct kcp_top_k_batch batch = {place_of(search, work), work->rows, work->columns, false, 0};
   if (work->offset > 0 && kcp_top_k_carry_is_full(&search->carry)) {
     batch.limited = true;
     batch.limit_key = search->carry.items[search->carry.count - 1].key;
@@ -428,18 +446,15 @@ static enum kcp_status collect(const struct run *run, const struct piece_of_work
 static enum kcp_status search_all(const struct run *run, struct kcp_error *error) {
   struct kcp_top_k_search *search = run->search;
   struct piece_of_work work = work_at(search, 0, 0, 0), next;
-  if (search->is_resident)
-    KCP_TRY(send_lead(search, error));
-  else
-    KCP_TRY(upload(run, &work, error));
-  search->is_resident = search->plan.resident;
+  KCP_TRY(bring(run, &work, error));
   for (bool more = true; more; work = next) {
     const struct kcp_top_k_batch batch = batch_of(search, &work);
     KCP_TRY(launch(search, &batch, work.buffer, error));
     more = next_work(search, &work, &next);
-    if (more) KCP_TRY(upload(run, &next, error));
+    if (more) KCP_TRY(bring(run, &next, error));
     KCP_TRY(collect(run, &work, &batch, error));
   }
+  search->is_resident = search->plan.resident;
   for (int s = 0; s < slot_count; ++s)
     KCP_TRY(
         collect_time(&search->slots[s].copy, &run->measurement->phase_s[KCP_PHASE_UPLOAD], error));

@@ -56,48 +56,77 @@ struct select_state {
   uint32_t survivors, equal, nan_count; /* equal: values with the bound's key */
 };
 
+/* How samples lie in the values: one in each slice. */
+struct sample_grid {
+  uint32_t samples;
+  uint64_t slice; /* values of a slice in 2^-32 */
+};
+
+/* Where sample s lies: at random in its slice. */
+__device__ static uint32_t place_of_sample(const struct sample_grid &grid, uint64_t s) {
+  const uint32_t start = (uint32_t)(s * grid.slice >> 32);
+  const uint32_t end = (uint32_t)((s + 1) * grid.slice >> 32);
+  const uint64_t random = kcp_random_words(0, 0, s, 0).word[0];
+  return start + (uint32_t)(random * (end - start) >> 32);
+}
+
+/* The bound from the list of all blocks: behind the item of rank `wanted`. What the blocks left out
+ * is behind that too, but not behind every bound that so many of the list are before. */
+template <typename Item, typename Source>
+__device__ static Item bound_of_list(const Source &list, uint32_t listed, uint32_t wanted,
+                                     kcp_order_space<Item> &space) {
+  const Item loose = kcp_narrow(list, listed, wanted, wanted, space);
+  return kcp_last_before(list, listed, loose, space) + 1;
+}
+
 /* Step 1. */
 template <typename Codec>
 __global__ static __launch_bounds__(BLOCK_THREADS) void sample_bound(
-    const typename Codec::raw *values, uint32_t n, typename Codec::raw flip, uint32_t samples,
+    const typename Codec::raw *values, struct sample_grid grid, typename Codec::raw flip,
     uint32_t wanted, typename Codec::item limit, typename Codec::item *list,
     struct select_state<typename Codec::item> *state) {
   typedef typename Codec::item item;
   __shared__ item place[PLACE];
   __shared__ kcp_order_space<item> space;
   __shared__ bool is_last;
+  __shared__ uint32_t taken, list_start, listed;
   const uint32_t first = blockIdx.x * PLACE;
-  const uint32_t here = samples - first < PLACE ? samples - first : PLACE;
+  const uint32_t here = grid.samples - first < PLACE ? grid.samples - first : PLACE;
   for (uint32_t i = threadIdx.x; i < here; i += BLOCK_THREADS) {
-    const uint64_t s = first + i;
-    const uint32_t start = (uint32_t)(s * n / samples), end = (uint32_t)((s + 1) * n / samples);
-    const uint64_t random = kcp_random_words(0, 0, s, 0).word[0];
-    const uint32_t at = start + (uint32_t)(random * (end - start) >> 32);
+    const uint32_t at = place_of_sample(grid, first + i);
     place[i] = kcp_item_of<Codec>(Codec::key_of(Codec::directed(values[at], flip)), at);
   }
+  if (threadIdx.x == 0) taken = here;
   __syncthreads();
-  const kcp_plain_source<item> mine = {place};
-  item bound = kcp_padding_item<item>();
-  if (wanted <= share_of_one_block) {
-    const uint32_t first_ones = wanted < here ? wanted : here;
-    bound = kcp_narrow(mine, here, first_ones, 2 * first_ones, space);
+  if (wanted <= share_of_one_block && wanted < here) {
+    const kcp_plain_source<item> mine = {place};
+    kcp_keep(place, here, kcp_narrow(mine, here, wanted, 2 * wanted, space), &taken);
   }
-  for (uint32_t i = 0; i < here; i += BLOCK_THREADS) {
-    const uint32_t j = i + threadIdx.x;
-    const bool takes = j < here && place[j] < bound;
-    const uint32_t at = kcp_warp_reserve(&state->listed, takes ? 1 : 0);
-    if (takes) list[at] = place[j];
-  }
+  if (threadIdx.x == 0) list_start = atomicAdd(&state->listed, taken);
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < taken; i += BLOCK_THREADS) list[list_start + i] = place[i];
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) is_last = atomicAdd(&state->sampled_blocks, 1u) == gridDim.x - 1;
+  if (threadIdx.x == 0) {
+    is_last = atomicAdd(&state->sampled_blocks, 1u) == gridDim.x - 1;
+    __threadfence();
+    listed = atomicAdd(&state->listed, 0u);
+  }
   __syncthreads();
   if (!is_last) return;
+
   __threadfence();
   const kcp_fenced_source<item> all = {list};
-  const uint32_t listed = atomicAdd(&state->listed, 0u);
-  const item found = kcp_narrow(all, listed, wanted < listed ? wanted : listed, wanted, space);
-  if (threadIdx.x == 0) state->bound = found < limit ? found : limit;
+  item bound;
+  if (listed <= PLACE) {
+    for (uint32_t i = threadIdx.x; i < listed; i += BLOCK_THREADS) place[i] = all(i);
+    __syncthreads();
+    const kcp_plain_source<item> staged = {place};
+    bound = bound_of_list(staged, listed, wanted, space);
+  } else {
+    bound = bound_of_list(all, listed, wanted, space);
+  }
+  if (threadIdx.x == 0) state->bound = bound < limit ? bound : limit;
 }
 
 template <typename Item>
@@ -312,13 +341,23 @@ __global__ static __launch_bounds__(SETTLE_THREADS) void settle_digit(
   const item prefix = digits->prefix;
   for (uint32_t b = threadIdx.x; b < KCP_BUCKETS; b += SETTLE_THREADS) space.histogram[b] = 0;
   __syncthreads();
+  /* Values of one bucket after another are counted together: equal values would queue up. */
+  uint32_t bucket = 0, run = 0;
+#pragma unroll 8
   for (uint32_t i = blockIdx.x * SETTLE_THREADS + threadIdx.x; i < n;
        i += gridDim.x * SETTLE_THREADS) {
     const typename Codec::native value = Codec::directed(values[i], flip);
     const item at = kcp_item_of<Codec>(Codec::key_of(value), i);
-    if (!kcp_is_nan(value) && at < limit && kcp_bits_above(at, bits) == prefix)
-      atomicAdd(&space.histogram[(uint32_t)(at >> shift) & mask], 1u);
+    if (kcp_is_nan(value) || at >= limit || kcp_bits_above(at, bits) != prefix) continue;
+    const uint32_t next = (uint32_t)(at >> shift) & mask;
+    if (next != bucket && run > 0) {
+      atomicAdd(&space.histogram[bucket], run);
+      run = 0;
+    }
+    bucket = next;
+    ++run;
   }
+  if (run > 0) atomicAdd(&space.histogram[bucket], run);
   __syncthreads();
   for (uint32_t b = threadIdx.x; b < KCP_BUCKETS; b += SETTLE_THREADS)
     if (space.histogram[b] > 0) atomicAdd(&digits->histogram[b], space.histogram[b]);
@@ -683,9 +722,11 @@ static enum kcp_status queue_bound(const row_work<Codec> *work, struct kcp_error
     set_bound<item><<<1, 1, 0, work->stream>>>(work->limit, work->state);
   } else {
     const unsigned blocks = (unsigned)((sample.samples + PLACE - 1) / PLACE);
+    const struct sample_grid grid = {(uint32_t)sample.samples,
+                                     ((uint64_t)work->n << 32) / sample.samples};
     sample_bound<Codec><<<blocks, BLOCK_THREADS, 0, work->stream>>>(
-        work->values, work->n, work->flip, (uint32_t)sample.samples, (uint32_t)sample.rank,
-        work->limit, (item *)work->selector->list, work->state);
+        work->values, grid, work->flip, (uint32_t)sample.rank, work->limit,
+        (item *)work->selector->list, work->state);
   }
   KCP_CUDA_TRY(cudaGetLastError());
   return KCP_OK;

@@ -18,6 +18,7 @@
 
 #include "kcp/random.h"
 #include "kcp/top_k.h"
+#include "kcp/top_k_query.h"
 
 #define SKIPPED 77
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof(ARRAY)[0])
@@ -499,6 +500,39 @@ static void test_failing_source(void **state) {
     }
 }
 
+/* Enough values for many blocks to sample; checked by kcp_verify_top_k, for sorting them takes
+ * long.
+ */
+static void test_many_values(void **state) {
+  (void)state;
+  static const uint64_t ks[] = {1, 64, 1024, 5000};
+  if (backend != kcp_backend_cuda() && getenv("KCP_TEST_LARGE") == NULL) skip();
+  for (int filling = 0; filling < FILLINGS; ++filling) {
+    struct matrix matrix = matrix_of(KCP_VALUE_F32, 1, (UINT64_C(1) << 25) + 3);
+    const struct kcp_value_source source = {&matrix, read_matrix};
+    fill(&matrix, (enum filling)filling, 47);
+    for (int method = 0; method < METHODS; ++method)
+      for (size_t i = 0; i < COUNT(ks); ++i) {
+        const struct kcp_top_k_plan plan = {.type = KCP_VALUE_F32,
+                                            .method = (enum kcp_top_k_method)method,
+                                            .k = ks[i],
+                                            .rows = 1,
+                                            .columns = matrix.columns};
+        struct kcp_error error = {.message = ""};
+        struct kcp_top_k_search *search = NULL;
+        struct kcp_top_k_answer answer;
+        struct kcp_measurement measurement;
+        if (backend->top_k->create(&plan, &device, &search, &error) != KCP_OK ||
+            backend->top_k->run(search, &source, &answer, &measurement, &error) != KCP_OK ||
+            kcp_verify_top_k(&plan, &source, &answer, &error) != KCP_OK)
+          fail_msg("%s: %s", describe(&plan, filling_name((enum filling)filling)), error.message);
+        kcp_top_k_answer_free(&answer);
+        backend->top_k->destroy(search);
+      }
+    free(matrix.bytes);
+  }
+}
+
 /* Values whose place is their number, but for a few. */
 static enum kcp_status read_huge(void *context, uint64_t first, uint64_t count, void *out,
                                  struct kcp_error *error) {
@@ -580,6 +614,7 @@ int main(void) {
       cmocka_unit_test(test_chunks),
       cmocka_unit_test(test_failing_source),
       cmocka_unit_test(test_large_arrays),
+      cmocka_unit_test(test_many_values),
       cmocka_unit_test(test_more_than_31_bits),
   };
   const char *wanted = getenv("KCP_TEST_BACKEND");
