@@ -4,14 +4,14 @@
 #   scripts/gpu_check.sh OUT_DIR [BUILD_DIR] [STAGE...]
 #
 # BUILD_DIR holds a finished build (kcp and tests/); without it one is made in build/gpu. Stages:
-# tests sanitizer timings (all by default). Writes OUT_DIR/*.json and *.log; exits non-zero when a
-# check failed. KCP_DEVICE=cpu tries the script itself on a machine without a GPU.
+# tests sanitizer timings top-k (all by default). Writes OUT_DIR/*.json and *.md, and what was said into
+# OUT_DIR/checks.log; exits non-zero when a check failed. KCP_DEVICE=cpu tries the script itself on a machine without a GPU.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/gpu_check.sh OUT_DIR [BUILD_DIR] [STAGE...]}
 build=${2:-}
 shift $(($# < 2 ? $# : 2))
-stages=${*:-tests sanitizer timings}
+stages=${*:-tests sanitizer timings top-k}
 device=${KCP_DEVICE:-cuda}
 failures=0
 mkdir -p "$out"
@@ -28,13 +28,14 @@ trap 'rm -rf "$data"' EXIT
 check() { # name, command...: runs it, notes failure
   local name=$1 started=$SECONDS
   shift
-  if "$@" >"$out/$name.log" 2>&1; then
+  if "$@" >"$data/log" 2>&1; then
     echo "ok      $name ($((SECONDS - started)) s)"
   else
     echo "FAILED  $name"
-    tail -15 "$out/$name.log"
+    tail -15 "$data/log"
     failures=$((failures + 1))
   fi
+  { echo "==== $name"; cat "$data/log"; } >>"$out/checks.log"
 }
 
 # The tests with label gpu, through CTest, which names each by its full path: for a build folder that
@@ -73,13 +74,29 @@ QUERIES
     check "racecheck-$name" compute-sanitizer --tool racecheck --error-exitcode 9 \
       "$kcp" --device "$device" --quiet --algo $name --k 20 "$data/a.bin" "$data/b.bin"
   done
+  run_sanitizer_on_values
+}
+
+# Every way to a top-k: by one block, by several, by sorted survivors.
+run_sanitizer_on_values() {
+  local name k tool
+  "$kcp" gen-values duplicates 50000 "$data/v.f32" --seed 1 --quiet
+  for name in sort bitonic select; do
+    for k in 64 3000; do
+      for tool in memcheck racecheck; do
+        check "$tool-$name-$k" compute-sanitizer --tool $tool --error-exitcode 9 \
+          "$kcp" --device "$device" --quiet --verify --algo $name --k $k "$data/v.f32"
+      done
+    done
+  done
 }
 
 for stage in $stages; do
   case $stage in
     tests) run_tests ;;
     sanitizer) run_sanitizer ;;
-    timings) check timings python3 "$root/scripts/gpu_timings.py" "$kcp" "$out" "$device" ; tail -80 "$out/timings.log" ;;
+    timings) check timings python3 "$root/scripts/gpu_timings.py" "$kcp" "$out" "$device" ;;
+    top-k) check top_k python3 "$root/scripts/gpu_top_k.py" "$kcp" "$out" "$device" ;;
     *) echo "no stage '$stage'"; exit 2 ;;
   esac
 done

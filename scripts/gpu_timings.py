@@ -6,11 +6,12 @@ usage: gpu_timings.py KCP OUT_DIR [DEVICE] [CASE-PREFIX...]
 Makes the data with `kcp gen`, runs every configuration of every case, checks that all answers of a
 case have one checksum, prints a table and writes OUT_DIR/timings.json and timings.md. KCP_SCALE=0.01 shrinks the
 data for a quick trial."""
-import json
 import os
 import subprocess
 import sys
 import tempfile
+
+from kcp_reports import run_report, write_results
 
 KCP, OUT = sys.argv[1], sys.argv[2]
 DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cuda"
@@ -101,17 +102,6 @@ def make(folder, name):
     return path
 
 
-def run(options, d1, d2, runs, folder):
-    report = f"{folder}/report.json"
-    command = [KCP, "--device", DEVICE, "--quiet", "--runs", str(runs), "--warmup", "1",
-               "--json", report, "--out", f"{folder}/pairs.csv", *options.split(), d1, d2]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        return None, done.stderr.strip()
-    with open(report) as file:
-        return json.load(file), None
-
-
 def main():
     failed = False
     everything = []
@@ -126,7 +116,7 @@ def main():
                         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
             first_kernel = answer = None
             for label, options in configurations:
-                report, problem = run(options, make(folder, d1), make(folder, d2), runs, folder)
+                report, problem = run_report(KCP, DEVICE, options, [make(folder, d1), make(folder, d2)], runs, folder)
                 if problem:
                     print(f"  {label:32} {problem}")
                     failed = True
@@ -140,7 +130,6 @@ def main():
                 answer = answer or checksum
                 same = checksum == answer
                 failed = failed or not same
-                report["context"]["argv"][0] = "kcp"
                 evaluated = result["work"]["distance_evaluations"]
                 spread = (kernel["max_s"] - kernel["min_s"]) / median if median else 0
                 print(f"  {label:32} {median * 1e3:7.3f} ms "
@@ -152,10 +141,7 @@ def main():
                 page.append(f"| {label} | {median * 1e3:.3f} ms | {result['statistics']['index']['median_s'] * 1e3:.2f} ms "
                             f"| {result['statistics']['total']['median_s'] * 1e3:.1f} ms | {spread:.1%} "
                             f"| {first_kernel / median if median else 0:.2f} | {evaluated:.3g} | {'same' if same else 'differs'} |")
-    with open(f"{OUT}/timings.json", "w") as file:
-        json.dump(everything, file, indent=1)
-    with open(f"{OUT}/timings.md", "w") as file:
-        file.write("\n".join(page) + "\n")
+    write_results(OUT, "timings", everything, page)
     return 1 if failed else 0
 
 

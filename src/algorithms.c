@@ -4,6 +4,7 @@
 
 #include "kcp/pair_search.h"
 #include "kcp/threshold_search.h"
+#include "kcp/top_k.h"
 
 #define PAIR_OPTIONS                                                                     \
   "k", "metric", "self", "max-distance", "buffer", "kernel", "order-d2", "d1-partition", \
@@ -30,6 +31,16 @@ static const struct kcp_pair_variant dspp_pea = {KCP_TRAVERSE_SUBPARTITIONS, tru
   .options = (OPTIONS), .buffers = "list heap", .variant = &(VARIANT),              \
   .supports = kcp_pair_supports, .prepare = kcp_pair_prepare, .run = kcp_pair_run,  \
   .release = kcp_pair_release
+
+static const char *const top_k_options[] = {"k", "order", "resident", NULL};
+
+static const enum kcp_top_k_method by_sort = KCP_TOP_K_SORT;
+static const enum kcp_top_k_method by_bitonic = KCP_TOP_K_BITONIC;
+static const enum kcp_top_k_method by_select = KCP_TOP_K_SELECT;
+
+#define TOP_K_ROW(METHOD)                                                   \
+  .query = KCP_QUERY_TOP_K, .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA, \
+  .options = top_k_options, .buffers = "-", .variant = &(METHOD)
 
 const struct kcp_algorithm kcp_algorithms[] = {
     {.name = "dbfs",
@@ -90,6 +101,23 @@ const struct kcp_algorithm kcp_algorithms[] = {
      .prepare = kcp_threshold_prepare,
      .run = kcp_threshold_run,
      .release = kcp_threshold_release},
+    {.name = "sort",
+     .summary = "first k values of an array: sorts them all, the paper's baseline",
+     .description = "Radix sort of all values with their indices, of which the first k are taken.",
+     .source = "top-k 3",
+     TOP_K_ROW(by_sort)},
+    {.name = "bitonic",
+     .summary = "first k values of an array: sorted runs of k, merged by halves",
+     .description = "Bitonic networks sort runs of k values; two runs are merged by keeping the "
+                    "better half, which is sorted again, until one is left.",
+     .source = "top-k 3-6",
+     TOP_K_ROW(by_bitonic)},
+    {.name = "select",
+     .summary = "first k values of an array: reads it once",
+     .description = "A sample gives a threshold that a few more than k values pass; one read keeps "
+                    "these and counts the rest, and they are sorted.",
+     .source = "kcp's own",
+     TOP_K_ROW(by_select)},
     {.name = NULL}};
 
 const struct kcp_algorithm *kcp_algorithm_find(const char *name) {

@@ -8,11 +8,13 @@
 #include "kcp/algorithm.h"
 #include "kcp/commands.h"
 #include "kcp/text.h"
+#include "kcp/top_k_query.h"
 
 #define QUERY KCP_COMMAND_QUERY
 #define GEN KCP_COMMAND_GEN
+#define MAKING (KCP_COMMAND_GEN | KCP_COMMAND_GEN_VALUES)
 #define READING (KCP_COMMAND_QUERY | KCP_COMMAND_INFO | KCP_COMMAND_CONVERT)
-#define WORKING (READING | KCP_COMMAND_GEN)
+#define WORKING (READING | MAKING)
 #define FIELD(NAME) offsetof(struct kcp_request, NAME)
 #define ANY_COUNT 18446744073709551615.0
 #define PARTITION_LIMIT 2147483648.0 /* points of a partition are numbered with 32 bits */
@@ -22,13 +24,17 @@ const struct kcp_flag kcp_flags[] = {
     {"algo", KCP_FLAG_ALGORITHM, QUERY, FIELD(algorithm), 0, 0,
      "NAME", NULL, "auto", "algorithm; kcp list shows all"},
     {"k", KCP_FLAG_COUNT, QUERY, FIELD(k), 1, ANY_COUNT,
-     "N", NULL, "10", "how many closest pairs"},
+     "N", NULL, "10", "how many closest pairs, or first values"},
     {"self", KCP_FLAG_SWITCH, QUERY, FIELD(self), 0, 0,
      NULL, NULL, "off", "one file: pairs of distinct records, each once"},
     {"metric", KCP_FLAG_METRIC, QUERY, FIELD(metric), 3, 16,
      "l2|l1|linf|lp:T", NULL, "l2", "distance; T a whole number from 3 to 16"},
     {"max-distance", KCP_FLAG_REAL, QUERY, FIELD(max_distance), 0, INFINITY,
      "R", "units of the data", "none", "only pairs at most this far apart"},
+    {"order", KCP_FLAG_CHOICE, QUERY, FIELD(value_order), 0, 0,
+     "largest|smallest", NULL, "largest", "top-k: which values come first"},
+    {"resident", KCP_FLAG_SWITCH, QUERY, FIELD(resident), 0, 0,
+     NULL, NULL, "off", "top-k: values stay in place between --runs, which time the search alone"},
     {"device", KCP_FLAG_DEVICE, QUERY, 0, 0, 1023,
      "auto|cpu|cuda|cuda:N", NULL, "auto", "auto takes a GPU where there is one"},
     {"memory", KCP_FLAG_SIZE, QUERY, FIELD(memory_bytes), 1, ANY_COUNT,
@@ -58,7 +64,7 @@ const struct kcp_flag kcp_flags[] = {
     {"drop-invalid", KCP_FLAG_SWITCH, KCP_COMMAND_CONVERT, FIELD(drop_invalid), 0, 0,
      NULL, NULL, "off", "leave out records with a coordinate that is not finite"},
     {"out", KCP_FLAG_TEXT, QUERY, FIELD(out_path), 0, 0,
-     "FILE", NULL, "stdout", "write the pairs to FILE.csv or FILE.json"},
+     "FILE", NULL, "stdout", "write the answer to FILE.csv or FILE.json"},
     {"json", KCP_FLAG_TEXT, QUERY, FIELD(json_path), 0, 0,
      "FILE", NULL, "none", "write a run report"},
     {"runs", KCP_FLAG_COUNT, QUERY, FIELD(runs), 1, 1000000,
@@ -69,7 +75,7 @@ const struct kcp_flag kcp_flags[] = {
      NULL, NULL, "off", "check the answer independently; holds both files in memory"},
     {"quiet", KCP_FLAG_SWITCH, WORKING, FIELD(quiet), 0, 0,
      NULL, NULL, "off", "only errors on stderr"},
-    {"seed", KCP_FLAG_COUNT, GEN, FIELD(generate.seed), 0, ANY_COUNT,
+    {"seed", KCP_FLAG_COUNT, MAKING, FIELD(generate.seed), 0, ANY_COUNT,
      "N", NULL, "1", "same seed, same bytes, on every machine"},
     {"dims", KCP_FLAG_COUNT32, GEN, FIELD(generate.dimensions), 2, 3,
      "2|3", NULL, "2", "coordinates; 2 leaves z at 0"},
@@ -409,6 +415,25 @@ static enum kcp_status unknown_command(const char *word, struct kcp_error *error
                   word, near.word);
 }
 
+/* A top-k takes one array, and is asked for by algorithm or by a file that holds values alone. */
+static bool is_top_k(const struct operands *operands, const struct kcp_request *request) {
+  const struct kcp_algorithm *algorithm = kcp_algorithm_find(request->algorithm);
+  if (algorithm != NULL) return algorithm->query == KCP_QUERY_TOP_K;
+  return !request->self && operands->count == 1 && kcp_is_raw_array(operands->words[0]);
+}
+
+static enum kcp_status take_top_k(const struct operands *operands, struct kcp_request *request,
+                                  struct kcp_error *error) {
+  if (operands->count != 1)
+    return kcp_fail(
+        error, KCP_BAD_INPUT,
+        "%s takes one file of values (.f32 .f64 .i32 .u32 .i64 .npy), but %d were given",
+        request->algorithm, operands->count);
+  request->inputs[0] = operands->words[0];
+  request->input_count = 1;
+  return KCP_OK;
+}
+
 static enum kcp_status take_query(const struct operands *operands, struct kcp_request *request,
                                   struct kcp_error *error) {
   int wanted = request->self ? 1 : 2;
@@ -449,9 +474,9 @@ static enum kcp_status take_distribution(const char *word, struct kcp_request *r
   return kcp_fail(error, KCP_BAD_INPUT, "no distribution '%s' (kcp help gen shows all)", word);
 }
 
-/* N of gen: digits, and K, M or G for thousands, millions and thousand millions of points. */
-static enum kcp_status take_point_count(const char *word, struct kcp_request *request,
-                                        struct kcp_error *error) {
+/* N of gen: digits, and K, M or G for thousands, millions and thousand millions. */
+static enum kcp_status take_count(const char *word, const char *what, struct kcp_request *request,
+                                  struct kcp_error *error) {
   static const struct {
     const char *suffix;
     uint64_t factor;
@@ -463,30 +488,57 @@ static enum kcp_status take_point_count(const char *word, struct kcp_request *re
     for (size_t i = 0; i < sizeof units / sizeof units[0]; ++i) {
       if (strcmp(end, units[i].suffix) != 0) continue;
       if (too_large || __builtin_mul_overflow(number, units[i].factor, &number))
-        return kcp_fail(error, KCP_BAD_INPUT, "%s points are too many", word);
+        return kcp_fail(error, KCP_BAD_INPUT, "%s %s are too many", word, what);
       request->generate.count = number;
       return KCP_OK;
     }
   return kcp_fail(error, KCP_BAD_INPUT,
-                  "the number of points is a whole number such as 1000000 or 1M, not '%s'", word);
+                  "the number of %s is a whole number such as 1000000 or 1M, not '%s'", what, word);
 }
 
 static enum kcp_status take_generate(const struct operands *operands, struct kcp_request *request,
                                      struct kcp_error *error) {
   enum kcp_status status = take_distribution(operands->words[0], request, error);
-  if (status == KCP_OK) status = take_point_count(operands->words[1], request, error);
+  if (status == KCP_OK) status = take_count(operands->words[1], "points", request, error);
   if (status == KCP_OK) status = kcp_generate_check(&request->generate, error);
   request->out_path = operands->words[2];
   return status;
 }
 
+static enum kcp_status take_generate_values(const struct operands *operands,
+                                            struct kcp_request *request, struct kcp_error *error) {
+  const char *word = operands->words[0];
+  struct kcp_suggestion near = kcp_suggestion_for(word);
+  request->out_path = operands->words[2];
+  request->value_distribution = -1;
+  for (int i = 0; kcp_value_distributions[i] != NULL; ++i) {
+    if (strcmp(word, kcp_value_distributions[i]) == 0) request->value_distribution = i;
+    kcp_suggestion_offer(&near, kcp_value_distributions[i]);
+  }
+  if (request->value_distribution < 0)
+    return kcp_fail(error, KCP_BAD_INPUT,
+                    "no distribution '%s'%s%s%s (kcp help gen-values shows all)", word,
+                    near.word != NULL ? "; did you mean '" : "", near.word != NULL ? near.word : "",
+                    near.word != NULL ? "'?" : "");
+  if (!kcp_is_raw_array(request->out_path))
+    return kcp_fail(error, KCP_BAD_INPUT,
+                    "%s: its ending is not one of .f32 .f64 .i32 .u32 .i64, which name a type of "
+                    "values",
+                    request->out_path);
+  return take_count(operands->words[1], "values", request, error);
+}
+
 static enum kcp_status take_operands(const struct operands *operands, struct kcp_request *request,
                                      struct kcp_error *error) {
   const struct kcp_command *command = kcp_command_of(request->command);
-  if (request->command == KCP_COMMAND_QUERY) return take_query(operands, request, error);
+  if (request->command == KCP_COMMAND_QUERY)
+    return is_top_k(operands, request) ? take_top_k(operands, request, error)
+                                       : take_query(operands, request, error);
   if (operands->count < command->least_operands || operands->count > command->most_operands)
     return kcp_fail(error, KCP_BAD_INPUT, "usage: %s", command->usage);
   if (request->command == KCP_COMMAND_GEN) return take_generate(operands, request, error);
+  if (request->command == KCP_COMMAND_GEN_VALUES)
+    return take_generate_values(operands, request, error);
   if (operands->count > 0) {
     request->inputs[0] = operands->words[0];
     request->input_count = 1;
@@ -510,7 +562,7 @@ static enum kcp_status check_outputs(const struct kcp_request *request, struct k
   if (out != NULL && !has_ending(out, ".csv") && !has_ending(out, ".json") &&
       strncmp(out, "/dev/", 5) != 0)
     return kcp_fail(error, KCP_BAD_INPUT,
-                    "--out %s: pairs are written as .csv or .json; end the name so", out);
+                    "--out %s: an answer is written as .csv or .json; end the name so", out);
   if (same_path(out, request->json_path))
     return kcp_fail(error, KCP_BAD_INPUT, "--out and --json both name %s", out);
   for (int i = 0; i < request->input_count; ++i)

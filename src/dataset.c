@@ -59,13 +59,12 @@ static enum kcp_status open_failed(const char *path, int cause, struct kcp_error
   return kcp_fail(error, KCP_BAD_INPUT, "%s: %s", path, strerror(cause));
 }
 
-static enum kcp_status open_file(struct kcp_dataset *dataset, struct kcp_error *error) {
+enum kcp_status kcp_dataset_open_file(struct kcp_dataset *dataset, struct kcp_error *error) {
   struct stat facts;
   /* Looked at before it is opened, since opening a pipe waits for its writer. */
   if (stat(dataset->path, &facts) != 0) return open_failed(dataset->path, errno, error);
   if (S_ISDIR(facts.st_mode))
-    return kcp_fail(error, KCP_BAD_INPUT, "%s: is a directory, not a file of points",
-                    dataset->path);
+    return kcp_fail(error, KCP_BAD_INPUT, "%s: is a directory, not a file", dataset->path);
   if (!S_ISREG(facts.st_mode))
     return kcp_fail(error, KCP_BAD_INPUT,
                     "%s: is a pipe or device, which cannot be read at any position; save it to a "
@@ -107,7 +106,7 @@ static enum kcp_status open_as(const char *path, const struct kcp_format *format
     status = kcp_out_of_memory(error, "a file name", strlen(path));
     goto cleanup;
   }
-  status = open_file(dataset, error);
+  status = kcp_dataset_open_file(dataset, error);
   if (status != KCP_OK) goto cleanup;
   if (format == NULL || format->open == NULL) {
     char endings[256];

@@ -73,8 +73,22 @@ static json_t *context(const struct kcp_request *request, const struct kcp_resul
   return object;
 }
 
+/* The array of a top-k query. */
+static json_t *value_array(const struct kcp_value_array_facts *facts) {
+  json_t *object = json_object();
+  json_object_set_new(object, "role", text("values"));
+  json_object_set_new(object, "path", text(facts->path));
+  json_object_set_new(object, "format", text(facts->format));
+  json_object_set_new(object, "type", text(kcp_value_type_name(facts->type)));
+  json_object_set_new(object, "rows", counter(facts->rows));
+  json_object_set_new(object, "n", counter(facts->columns));
+  json_object_set_new(object, "file_bytes", counter(facts->file_bytes));
+  return object;
+}
+
 static json_t *datasets(const struct kcp_result *result) {
   json_t *array = json_array();
+  if (result->top_k != NULL) json_array_append_new(array, value_array(&result->top_k->array));
   for (int i = 0; i < result->dataset_count; ++i) {
     const struct kcp_dataset_facts *facts = &result->datasets[i];
     json_t *object = json_object();
@@ -106,6 +120,17 @@ static json_t *parameters(const struct kcp_request *request, const struct kcp_re
                         parameter->is_number ? counter(strtoull(parameter->value, NULL, 10))
                                              : text(parameter->value));
   }
+  return object;
+}
+
+static json_t *top_k_parameters(const struct kcp_request *request,
+                                const struct kcp_result *result) {
+  json_t *object = json_object();
+  json_object_set_new(object, "k", counter(request->k));
+  json_object_set_new(object, "order",
+                      text(result->top_k->order == KCP_LARGEST_FIRST ? "largest" : "smallest"));
+  json_object_set_new(object, "memory_bytes",
+                      request->memory_bytes > 0 ? counter(request->memory_bytes) : json_null());
   return object;
 }
 
@@ -161,15 +186,49 @@ static json_t *work(const struct kcp_result *result) {
       result->sample_count > 0 ? &result->samples[result->sample_count - 1] : &nothing;
   double evaluated = (double)last->distance_evaluations;
   json_t *object = json_object();
-  json_object_set_new(object, "distance_evaluations", counter(last->distance_evaluations));
-  json_object_set_new(object, "possible_evaluations", real(result->possible_evaluations));
-  json_object_set_new(object, "pruned_fraction",
-                      result->possible_evaluations > 0
-                          ? real(fmax(0, 1 - evaluated / result->possible_evaluations))
-                          : json_null());
+  if (result->top_k == NULL) {
+    json_object_set_new(object, "distance_evaluations", counter(last->distance_evaluations));
+    json_object_set_new(object, "possible_evaluations", real(result->possible_evaluations));
+    json_object_set_new(object, "pruned_fraction",
+                        result->possible_evaluations > 0
+                            ? real(fmax(0, 1 - evaluated / result->possible_evaluations))
+                            : json_null());
+  }
   json_object_set_new(object, "read_bytes", counter(last->bytes_read));
   json_object_set_new(object, "h2d_bytes", counter(last->bytes_uploaded));
   json_object_set_new(object, "d2h_bytes", counter(last->bytes_downloaded));
+  return object;
+}
+
+/* A value as JSON has it: a number, or null when it is not finite. */
+static json_t *value(enum kcp_value_type type, union kcp_value number) {
+  if (!kcp_value_is_finite(type, number)) return json_null();
+  switch (type) {
+    case KCP_VALUE_F32: return json_real((double)number.f32);
+    case KCP_VALUE_F64: return json_real(number.f64);
+    case KCP_VALUE_I32: return json_integer(number.i32);
+    case KCP_VALUE_U32: return json_integer(number.u32);
+    default: return json_integer(number.i64);
+  }
+}
+
+static json_t *top_k_answer(const struct kcp_result *result) {
+  char checksum[24];
+  const struct kcp_top_k_result *top_k = result->top_k;
+  json_t *object = json_object();
+  snprintf(checksum, sizeof checksum, "%016llx", (unsigned long long)result->checksum);
+  json_object_set_new(object, "values", counter(top_k->value_count));
+  json_object_set_new(object, "nan", counter(top_k->nan_count));
+  if (!top_k->array.has_rows) {
+    const struct kcp_top_k_certificate *certificate = &top_k->answer->certificates[0];
+    json_object_set_new(
+        object, "kth_value",
+        certificate->count > 0 ? value(top_k->array.type, certificate->last) : json_null());
+    json_object_set_new(object, "above_kth", counter(certificate->above));
+    json_object_set_new(object, "equal_to_kth", counter(certificate->equal));
+  }
+  json_object_set_new(object, "checksum", text(checksum));
+  json_object_set_new(object, "verified", json_boolean(result->verified));
   return object;
 }
 
@@ -196,14 +255,17 @@ static json_t *one_result(const struct kcp_request *request, const struct kcp_re
   json_object_set_new(object, "backend",
                       result->backend != NULL ? text(result->backend->name) : json_null());
   json_object_set_new(object, "datasets", datasets(result));
-  json_object_set_new(object, "parameters", parameters(request, result));
+  json_object_set_new(
+      object, "parameters",
+      result->top_k != NULL ? top_k_parameters(request, result) : parameters(request, result));
   json_object_set_new(object, "status", text(wrong ? "wrong" : "ok"));
   json_object_set_new(object, "reason", wrong ? text(result->reason) : json_null());
   set_times(object, result);
   json_object_set_new(object, "work", work(result));
   json_object_set_new(object, "peak_device_bytes", counter(device_bytes));
   json_object_set_new(object, "peak_host_bytes", counter(result->peak_host_bytes));
-  json_object_set_new(object, "answer", answer(result));
+  json_object_set_new(object, "answer",
+                      result->top_k != NULL ? top_k_answer(result) : answer(result));
   return object;
 }
 

@@ -43,7 +43,7 @@ double kcp_job_distance(const struct kcp_job *job, double rank) {
   return ldexp(kcp_metric_distance(job->request->metric, rank), -job->scale_exponent);
 }
 
-static uint64_t peak_host_bytes(void) {
+uint64_t kcp_peak_host_bytes(void) {
   struct rusage usage;
   if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
   return (uint64_t)usage.ru_maxrss * 1024;
@@ -53,7 +53,7 @@ void kcp_result_take_answer(struct kcp_result *result, const struct kcp_job *job
                             const struct kcp_answer *answer) {
   result->pair_count = answer->count;
   result->scale_exponent = job->scale_exponent;
-  result->peak_host_bytes = peak_host_bytes();
+  result->peak_host_bytes = kcp_peak_host_bytes();
   result->zero_count = 0;
   while (result->zero_count < answer->count && answer->pairs[result->zero_count].rank == 0)
     ++result->zero_count;

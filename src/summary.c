@@ -36,9 +36,17 @@ static void print_choice(FILE *stream, const struct kcp_result *result) {
   fputs(result->no_gpu ? " (no GPU found)\n" : "\n", stream);
 }
 
+static void print_value_array(FILE *stream, const struct kcp_value_array_facts *facts) {
+  fprintf(stream, "  %s  ", file_name(facts->path));
+  if (facts->has_rows) fprintf(stream, "%s rows of ", kcp_text_grouped(facts->rows).text);
+  fprintf(stream, "%s values, %s, %s\n", kcp_text_grouped(facts->columns).text,
+          kcp_value_type_name(facts->type), kcp_text_bytes((double)facts->file_bytes).text);
+}
+
 void kcp_summary_begin(FILE *stream, const struct kcp_result *result) {
   int name_width = 0, count_width = 0;
   print_choice(stream, result);
+  if (result->top_k != NULL) print_value_array(stream, &result->top_k->array);
   for (int i = 0; i < result->dataset_count; ++i) {
     int name = (int)strlen(file_name(result->datasets[i].path));
     int count = (int)strlen(kcp_text_grouped(result->datasets[i].count).text);
@@ -55,6 +63,23 @@ static void print_pairs(FILE *stream, const struct kcp_result *result) {
   if (result->pair_count > 0)
     fprintf(stream, ", %s at distance 0, k-th distance %.3g",
             kcp_text_grouped(result->zero_count).text, result->last_distance);
+  if (result->verified) fputs(", verified", stream);
+  fputs("\n", stream);
+}
+
+/* The certificate: what proves the answer of an array. */
+static void print_values(FILE *stream, const struct kcp_result *result) {
+  const struct kcp_top_k_result *top_k = result->top_k;
+  const struct kcp_top_k_certificate *certificate = &top_k->answer->certificates[0];
+  fprintf(stream, "  %s value%s", kcp_text_grouped(top_k->value_count).text,
+          top_k->value_count == 1 ? "" : "s");
+  if (top_k->array.has_rows)
+    fprintf(stream, " of %s rows", kcp_text_grouped(top_k->array.rows).text);
+  else if (certificate->count > 0)
+    fprintf(stream, ", k-th value %s, %s above it, %s equal to it",
+            kcp_value_text(top_k->array.type, certificate->last).text,
+            kcp_text_grouped(certificate->above).text, kcp_text_grouped(certificate->equal).text);
+  fprintf(stream, ", %s NaN", kcp_text_grouped(top_k->nan_count).text);
   if (result->verified) fputs(", verified", stream);
   fputs("\n", stream);
 }
@@ -80,12 +105,14 @@ static void print_phases(FILE *stream, const struct kcp_result *result) {
 
 static void print_work(FILE *stream, const struct kcp_result *result) {
   const struct kcp_measurement *last = &result->samples[result->sample_count - 1];
-  double evaluated = (double)last->distance_evaluations;
-  fprintf(stream, "  %s distances evaluated of %s", kcp_text_amount(evaluated).text,
-          kcp_text_amount(result->possible_evaluations).text);
-  double percent = 100 * evaluated / result->possible_evaluations;
-  fprintf(stream, percent < 9.95 ? " (%.2g%%)" : " (%.0f%%)", percent);
-  fprintf(stream, "   peak memory %s", kcp_text_bytes((double)result->peak_host_bytes).text);
+  if (result->top_k == NULL) {
+    double evaluated = (double)last->distance_evaluations;
+    fprintf(stream, "  %s distances evaluated of %s", kcp_text_amount(evaluated).text,
+            kcp_text_amount(result->possible_evaluations).text);
+    double percent = 100 * evaluated / result->possible_evaluations;
+    fprintf(stream, percent < 9.95 ? " (%.2g%%) " : " (%.0f%%) ", percent);
+  }
+  fprintf(stream, "  peak memory %s", kcp_text_bytes((double)result->peak_host_bytes).text);
   if (last->peak_device_bytes > 0)
     fprintf(stream, ", device %s", kcp_text_bytes((double)last->peak_device_bytes).text);
   fputs("\n", stream);
@@ -93,7 +120,10 @@ static void print_work(FILE *stream, const struct kcp_result *result) {
 
 void kcp_summary_end(FILE *stream, const struct kcp_request *request,
                      const struct kcp_result *result) {
-  print_pairs(stream, result);
+  if (result->top_k != NULL)
+    print_values(stream, result);
+  else
+    print_pairs(stream, result);
   if (request->out_path != NULL) fprintf(stream, "  written to %s\n", request->out_path);
   if (result->sample_count == 0) return;
   print_phases(stream, result);

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum kcp_query { KCP_QUERY_CLOSEST_PAIRS };
+enum kcp_query { KCP_QUERY_CLOSEST_PAIRS, KCP_QUERY_TOP_K };
 
 /* Everything an algorithm works on; owned by the driver (src/commands/query.c). */
 struct kcp_job {
@@ -58,6 +58,8 @@ struct kcp_algorithm {
   const char *buffers;        /* "list heap", or "-" */
   const void *variant;        /* what the module's functions need to tell their rows apart */
 
+  /* The functions below are those of closest-pairs rows; a top-k row has none, its `variant` is its
+   * enum kcp_top_k_method. */
   /* Whether it can serve the job; KCP_BAD_INPUT or KCP_UNAVAILABLE with the reason and what to use
    * instead, before any work starts. */
   enum kcp_status (*supports)(const struct kcp_job *job, struct kcp_error *error);

@@ -2,6 +2,7 @@
 #ifndef KCP_COMMANDS_H
 #define KCP_COMMANDS_H
 
+#include "kcp/algorithm.h"
 #include "kcp/request.h"
 #include "kcp/status.h"
 
@@ -34,9 +35,14 @@ enum kcp_status kcp_command_query(const struct kcp_request *request, struct kcp_
 enum kcp_status kcp_command_list(const struct kcp_request *request, struct kcp_error *error);
 enum kcp_status kcp_command_info(const struct kcp_request *request, struct kcp_error *error);
 enum kcp_status kcp_command_gen(const struct kcp_request *request, struct kcp_error *error);
+enum kcp_status kcp_command_gen_values(const struct kcp_request *request, struct kcp_error *error);
 enum kcp_status kcp_command_convert(const struct kcp_request *request, struct kcp_error *error);
 enum kcp_status kcp_command_version(const struct kcp_request *request, struct kcp_error *error);
 enum kcp_status kcp_command_help(const struct kcp_request *request, struct kcp_error *error);
+
+/* Warns of options that were given and that some algorithms read, but not this one. */
+void kcp_warn_of_unused_options(const struct kcp_request *request,
+                                const struct kcp_algorithm *algorithm);
 
 /* Flushes stdout; KCP_FAILED when something could not be written (closed pipe, full disk). */
 enum kcp_status kcp_finish_stdout(struct kcp_error *error);

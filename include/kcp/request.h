@@ -9,6 +9,7 @@
 #include "kcp/candidate_list.h"
 #include "kcp/generate.h"
 #include "kcp/metric.h"
+#include "kcp/ordered_key.h"
 
 enum kcp_device_choice { KCP_DEVICE_AUTO, KCP_DEVICE_CPU, KCP_DEVICE_CUDA };
 enum kcp_buffer_choice { KCP_CHOOSE_BUFFER, KCP_CHOOSE_LIST, KCP_CHOOSE_HEAP };
@@ -23,7 +24,8 @@ enum kcp_command_kind {
   KCP_COMMAND_GEN = 8,
   KCP_COMMAND_CONVERT = 16,
   KCP_COMMAND_VERSION = 32,
-  KCP_COMMAND_HELP = 64
+  KCP_COMMAND_HELP = 64,
+  KCP_COMMAND_GEN_VALUES = 128
 };
 
 struct kcp_request {
@@ -40,6 +42,9 @@ struct kcp_request {
   struct kcp_metric metric;
   bool self;           /* --self: one file, pairs of distinct records */
   double max_distance; /* --max-distance; +inf when not given */
+
+  enum kcp_value_order value_order; /* --order, of a top-k */
+  bool resident;                    /* --resident, of a top-k */
 
   /* parameters of the k-CP paper; 0 = automatic */
   enum kcp_buffer_choice buffer;
@@ -70,6 +75,7 @@ struct kcp_request {
   /* commands */
   bool drop_invalid; /* convert */
   struct kcp_generate_options generate;
+  int value_distribution; /* gen-values; its count and seed are those of generate */
 };
 
 #endif

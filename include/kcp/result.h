@@ -4,6 +4,7 @@
 
 #include "kcp/algorithm.h"
 #include "kcp/statistics.h"
+#include "kcp/top_k_query.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +26,8 @@ struct kcp_result {
   const struct kcp_backend *backend;
   struct kcp_device_info device;
   bool no_gpu; /* auto looked for one and found none */
+
+  const struct kcp_top_k_result *top_k; /* of a top-k query, in place of all about pairs; or NULL */
 
   struct kcp_dataset_facts datasets[2];
   int dataset_count;
@@ -58,6 +61,9 @@ uint64_t kcp_possible_pairs(bool self, uint64_t n1, uint64_t n2);
 /* Fills in what the answer tells: counts, k-th distance, checksum; and peak memory so far. */
 void kcp_result_take_answer(struct kcp_result *result, const struct kcp_job *job,
                             const struct kcp_answer *answer);
+
+/* Of the whole program so far. */
+uint64_t kcp_peak_host_bytes(void);
 
 uint64_t kcp_answer_checksum(const struct kcp_answer *answer);
 

@@ -13,10 +13,12 @@ const struct kcp_command kcp_commands[] = {
      .least_operands = 1,
      .most_operands = 2,
      .usage = "kcp [options] D1 D2",
-     .summary = "the k closest pairs between two files, or within one (--self)",
+     .summary = "the k closest pairs of two files or one (--self); the first k values",
      .description =
          "Prints the k closest pairs of D1 x D2 as id1,id2,distance in the order of distance, id1, "
-         "id2. The word query may be left out.",
+         "id2. With one file of values (.f32 .f64 .i32 .u32 .i64, or .npy and --algo select) "
+         "prints its k largest values (--order smallest: smallest) as index,value. The word query "
+         "may be left out.",
      .example = "kcp --k 10 D1.bin D2.bin",
      .run = kcp_command_query},
     {.name = "list",
@@ -48,6 +50,18 @@ const struct kcp_command kcp_commands[] = {
          "1000000, or 1M (K, M, G are thousands). OUT's ending names the format.",
      .example = "kcp gen uniform 1M D1.bin --seed 1",
      .run = kcp_command_gen},
+    {.name = "gen-values",
+     .kind = KCP_COMMAND_GEN_VALUES,
+     .least_operands = 3,
+     .most_operands = 3,
+     .usage = "kcp gen-values DIST N OUT [options]",
+     .summary = "a synthetic array of N values for top-k",
+     .description =
+         "DIST is uniform, sorted, reversed, equal, duplicates (of 16 values) or adversarial (all "
+         "within a unit in the last place of one value). N is a number of values: 1000000, or 1M "
+         "(K, M, G are thousands). OUT ends in .f32, .f64, .i32, .u32 or .i64.",
+     .example = "kcp gen-values uniform 1M values.f32 --seed 1",
+     .run = kcp_command_gen_values},
     {.name = "convert",
      .kind = KCP_COMMAND_CONVERT,
      .least_operands = 2,

@@ -13,16 +13,17 @@ static void print_overview(void) {
   printf("kcp %s: exact k closest pairs of large point files, on GPU and CPU\n\n", KCP_VERSION);
   puts("  kcp --k 10 D1.bin D2.bin           the 10 closest pairs between two files");
   puts("  kcp --self --k 10 D.csv            the 10 closest pairs within one file");
+  puts("  kcp --k 64 values.f32              the 64 largest values of an array");
   puts("  kcp gen uniform 1M D.bin --seed 7  a million random points to try it on");
   puts("\nusage: kcp [options] D1 D2, or a command:");
   for (const struct kcp_command *command = kcp_commands; command->name != NULL; ++command)
-    if (command->kind != KCP_COMMAND_QUERY) printf("  %-8s %s\n", command->name, command->summary);
+    if (command->kind != KCP_COMMAND_QUERY) printf("  %-10s %s\n", command->name, command->summary);
   puts("\noften used options:");
-  puts("  --k N             how many pairs (10)       --metric l2|l1|linf|lp:T  distance (l2)");
+  puts("  --k N             how many (10)             --metric l2|l1|linf|lp:T  distance (l2)");
   puts("  --algo NAME       algorithm (auto)          --max-distance R  only pairs this near");
   puts("  --device auto|cpu|cuda:N  where (auto)      --out FILE    pairs to .csv or .json");
   puts("  --memory SIZE     limit, such as 2G         --json FILE   report of times and work");
-  puts("\nPairs go to stdout as CSV, all else to stderr. Files: .bin .csv .npy .fvecs .fbin");
+  puts("\nAnswers go to stdout as CSV, all else to stderr. Files: .bin .csv .npy .fvecs .fbin .f32");
   puts("kcp help query lists every option; kcp help NAME tells of a command or algorithm.");
 }
 
@@ -108,7 +109,8 @@ static void print_algorithm(const struct kcp_algorithm *algorithm) {
   puts(legend);
   print_device(algorithm);
   const char *name = algorithm->spelling != NULL ? algorithm->spelling : algorithm->name;
-  printf("\nexample:\n  kcp --algo %s --k 140 D1.bin D2.bin\n", name);
+  const char *files = algorithm->query == KCP_QUERY_TOP_K ? "values.f32" : "D1.bin D2.bin";
+  printf("\nexample:\n  kcp --algo %s --k 140 %s\n", name, files);
 }
 
 static enum kcp_status unknown_topic(const char *topic, struct kcp_error *error) {

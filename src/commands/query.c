@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kcp/args.h"
+#include "kcp/backend_choice.h"
 #include "kcp/commands.h"
 #include "kcp/execute.h"
 #include "kcp/report.h"
 #include "kcp/scan.h"
+#include "kcp/top_k_query.h"
 #include "kcp/verify.h"
 
 struct query {
@@ -67,43 +68,12 @@ static enum kcp_status open_outputs(struct query *query, struct kcp_error *error
 }
 
 static enum kcp_status choose_device(struct query *query, struct kcp_error *error) {
-  const struct kcp_request *request = query->request;
-  struct kcp_job *job = &query->job;
-  struct kcp_error reason;
-  enum kcp_status status = KCP_OK;
-  job->backend = kcp_backend_cpu();
-  if (request->device == KCP_DEVICE_CUDA) {
-    job->backend = kcp_backend_cuda();
-    status = job->backend->probe(request->device_index, &job->device, error);
-  } else if (request->device == KCP_DEVICE_AUTO &&
-             kcp_backend_cuda()->probe(0, &job->device, &reason) == KCP_OK) {
-    job->backend = kcp_backend_cuda();
-  } else {
-    if (request->device == KCP_DEVICE_AUTO) query->result.no_gpu = true;
-    status = job->backend->probe(0, &job->device, error);
-  }
-  query->result.backend = job->backend;
-  query->result.device = job->device;
+  struct kcp_backend_choice choice;
+  enum kcp_status status = kcp_choose_backend(query->request, &choice, error);
+  query->job.backend = query->result.backend = choice.backend;
+  query->job.device = query->result.device = choice.device;
+  query->result.no_gpu = choice.no_gpu;
   return status;
-}
-
-/* Options that were given but that the algorithm does not read. */
-static void warn_of_unused_options(const struct query *query) {
-  static const char *const of_algorithms[] = {"buffer",        "kernel",       "order-d2",
-                                              "d1-partition",  "d2-partition", "subpartitions",
-                                              "block-threads", "streams",      "points-per-thread"};
-  const struct kcp_algorithm *algorithm = query->job.algorithm;
-  for (size_t i = 0; i < sizeof of_algorithms / sizeof of_algorithms[0]; ++i) {
-    const char *name = of_algorithms[i];
-    const struct kcp_flag *flag = kcp_flag_find(name, KCP_COMMAND_QUERY);
-    if ((query->request->flags_given >> (flag - kcp_flags) & 1) == 0) continue;
-    bool read = false;
-    for (const char *const *option = algorithm->options; *option != NULL; ++option)
-      read |= strcmp(*option, name) == 0;
-    if (!read)
-      kcp_warn(query->request, "%s does not use --%s (kcp help %s lists its options)",
-               algorithm->name, name, algorithm->name);
-  }
 }
 
 static enum kcp_status choose_algorithm(struct query *query, struct kcp_error *error) {
@@ -235,12 +205,13 @@ static enum kcp_status run(struct query *query, struct kcp_error *error) {
       kcp_warn(query->request, "%s", unwritten.message);
     return status;
   }
-  if (status == KCP_OK) warn_of_unused_options(query);
+  if (status == KCP_OK) kcp_warn_of_unused_options(query->request, query->job.algorithm);
   if (status == KCP_OK) status = tell(query, error);
   return status;
 }
 
 enum kcp_status kcp_command_query(const struct kcp_request *request, struct kcp_error *error) {
+  if (kcp_asks_for_top_k(request)) return kcp_top_k_query(request, error);
   struct query query = {.request = request};
   query.job.request = request;
   query.job.progress = &query.progress;

@@ -125,6 +125,9 @@ enum kcp_status kcp_dataset_open_as(const char *path, const char *format_name,
                                     const struct kcp_dataset_options *options,
                                     struct kcp_dataset **out, struct kcp_error *error);
 
+/* Opens the file at dataset->path; sets descriptor and file_bytes. */
+enum kcp_status kcp_dataset_open_file(struct kcp_dataset *dataset, struct kcp_error *error);
+
 /* Reads exactly `bytes` bytes; KCP_FAILED when the file has become shorter than it was. */
 enum kcp_status kcp_dataset_pread(const struct kcp_dataset *dataset, void *bytes, size_t count,
                                   uint64_t offset, struct kcp_error *error);
@@ -161,6 +164,19 @@ void kcp_point_writer_note_ids(struct kcp_point_writer *writer, const struct kcp
 /* Rows of equal size: what .npy, .fvecs and .fbin share (rows.c). */
 
 size_t kcp_element_bytes(enum kcp_element element);
+
+/* What the header of a .npy file says (npy.c). */
+struct kcp_npy_header {
+  enum kcp_element element;
+  bool fortran_order;
+  uint32_t axis_count; /* 1 or 2 */
+  uint64_t axes[2];    /* 1 for the second when there is none */
+  uint64_t data_offset;
+};
+
+/* Reads it and checks the size of the file against it; path, descriptor and file_bytes are set. */
+enum kcp_status kcp_npy_read_header(const struct kcp_dataset *dataset,
+                                    struct kcp_npy_header *header, struct kcp_error *error);
 
 /* Converts `count` elements, `step` bytes apart, and returns how many were converted: fewer than
  * `count` when the next one is an integer beyond 2^53, which binary64 need not hold. */

@@ -18,17 +18,6 @@ enum {
 };
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 
-enum element_order {
-  ROWS_TOGETHER,   /* C order */
-  COLUMNS_TOGETHER /* Fortran order */
-};
-
-struct array {
-  enum kcp_element element;
-  enum element_order order;
-  uint64_t data_offset;
-};
-
 static const struct {
   const char *description; /* without the byte order */
   enum kcp_element element;
@@ -76,21 +65,22 @@ static enum kcp_status parse_element(const struct kcp_dataset *dataset, const ch
 }
 
 static enum kcp_status parse_order(const struct kcp_dataset *dataset, const char *header,
-                                   enum element_order *order, struct kcp_error *error) {
+                                   bool *fortran_order, struct kcp_error *error) {
   const char *value = value_of(header, "'fortran_order'");
   bool is_true = value != NULL && strncmp(value, "True", 4) == 0;
   bool is_false = value != NULL && strncmp(value, "False", 5) == 0;
   if (!is_true && !is_false)
     return header_error(dataset, "its header has no 'fortran_order'", error);
-  *order = is_true ? COLUMNS_TOGETHER : ROWS_TOGETHER;
+  *fortran_order = is_true;
   return KCP_OK;
 }
 
 static enum kcp_status parse_shape(const struct kcp_dataset *dataset, const char *header,
-                                   uint64_t *count, uint64_t *dimensions, struct kcp_error *error) {
-  uint64_t axes[2] = {0, 1};
-  uint32_t axis_count = 0;
+                                   struct kcp_npy_header *facts, struct kcp_error *error) {
   const char *value = value_of(header, "'shape'");
+  facts->axis_count = 0;
+  facts->axes[0] = 0;
+  facts->axes[1] = 1;
   if (value == NULL || *value != '(')
     return header_error(dataset, "its header has no 'shape'", error);
   ++value;
@@ -100,47 +90,39 @@ static enum kcp_status parse_shape(const struct kcp_dataset *dataset, const char
     uint64_t axis;
     if (!kcp_decimal_to_uint64(&value, &axis))
       return header_error(dataset, "its shape is not a list of numbers", error);
-    if (axis_count < 2) axes[axis_count] = axis;
-    ++axis_count;
+    if (facts->axis_count < 2) facts->axes[facts->axis_count] = axis;
+    ++facts->axis_count;
     value += strspn(value, " ");
     if (*value == ',')
       ++value;
     else if (*value != ')')
       return header_error(dataset, "its shape is not a list of numbers", error);
   }
-  if (axis_count < 1 || axis_count > 2)
-    return kcp_fail(error, KCP_BAD_INPUT,
-                    "%s: an array of %" PRIu32 " axes; points are n x d, two axes", dataset->path,
-                    axis_count);
-  *count = axes[0];
-  *dimensions = axes[1];
+  if (facts->axis_count < 1 || facts->axis_count > 2)
+    return kcp_fail(error, KCP_BAD_INPUT, "%s: an array of %" PRIu32 " axes; kcp reads one or two",
+                    dataset->path, facts->axis_count);
   return KCP_OK;
 }
 
-static enum kcp_status check_size(struct kcp_dataset *dataset, const struct array *array,
-                                  uint64_t count, uint64_t dimensions, struct kcp_error *error) {
-  if (dimensions == 0)
-    return kcp_fail(error, KCP_BAD_INPUT,
-                    "%s: an array of %" PRIu64 " x 0: points without coordinates", dataset->path,
-                    count);
+static enum kcp_status check_size(const struct kcp_dataset *dataset,
+                                  const struct kcp_npy_header *header, struct kcp_error *error) {
   uint64_t bytes;
-  bool overflow = __builtin_mul_overflow(dimensions, kcp_element_bytes(array->element), &bytes);
-  overflow |= __builtin_mul_overflow(bytes, count, &bytes);
-  uint64_t data_bytes = dataset->file_bytes - array->data_offset;
-  if (overflow || dimensions > UINT32_MAX || bytes != data_bytes)
+  bool overflow =
+      __builtin_mul_overflow(header->axes[1], kcp_element_bytes(header->element), &bytes);
+  overflow |= __builtin_mul_overflow(bytes, header->axes[0], &bytes);
+  uint64_t data_bytes = dataset->file_bytes - header->data_offset;
+  if (overflow || bytes != data_bytes)
     return kcp_fail(error, KCP_BAD_INPUT,
                     "%s: its header says %" PRIu64 " x %" PRIu64
                     " elements of %zu bytes, which the %" PRIu64 " bytes behind it do not match",
-                    dataset->path, count, dimensions, kcp_element_bytes(array->element),
-                    data_bytes);
-  dataset->count = count;
-  dataset->dimensions = (uint32_t)dimensions;
+                    dataset->path, header->axes[0], header->axes[1],
+                    kcp_element_bytes(header->element), data_bytes);
   return KCP_OK;
 }
 
 /* Reads the dictionary as a string that the caller frees, and where the elements start. */
-static enum kcp_status read_header(const struct kcp_dataset *dataset, char **header,
-                                   uint64_t *data_offset, struct kcp_error *error) {
+static enum kcp_status read_dictionary(const struct kcp_dataset *dataset, char **header,
+                                       uint64_t *data_offset, struct kcp_error *error) {
   unsigned char preamble[PREAMBLE_BYTES];
   uint32_t length = 0;
   if (dataset->file_bytes < PREAMBLE_BYTES)
@@ -167,42 +149,51 @@ static enum kcp_status read_header(const struct kcp_dataset *dataset, char **hea
   return status;
 }
 
+enum kcp_status kcp_npy_read_header(const struct kcp_dataset *dataset,
+                                    struct kcp_npy_header *header, struct kcp_error *error) {
+  char *dictionary = NULL;
+  enum kcp_status status = read_dictionary(dataset, &dictionary, &header->data_offset, error);
+  if (status == KCP_OK) status = parse_element(dataset, dictionary, &header->element, error);
+  if (status == KCP_OK) status = parse_order(dataset, dictionary, &header->fortran_order, error);
+  if (status == KCP_OK) status = parse_shape(dataset, dictionary, header, error);
+  if (status == KCP_OK) status = check_size(dataset, header, error);
+  free(dictionary);
+  return status;
+}
+
 static enum kcp_status npy_open(struct kcp_dataset *dataset,
                                 const struct kcp_dataset_options *options,
                                 struct kcp_error *error) {
   (void)options;
-  char *header = NULL;
-  uint64_t count = 0;
-  uint64_t dimensions = 0;
-  enum kcp_status status = KCP_OK;
-  struct array *array = calloc(1, sizeof *array);
-  if (array == NULL) return kcp_out_of_memory(error, "an array", sizeof *array);
-  dataset->state = array;
-  status = read_header(dataset, &header, &array->data_offset, error);
-  if (status != KCP_OK) goto cleanup;
-  status = parse_element(dataset, header, &array->element, error);
-  if (status != KCP_OK) goto cleanup;
-  status = parse_order(dataset, header, &array->order, error);
-  if (status != KCP_OK) goto cleanup;
-  status = parse_shape(dataset, header, &count, &dimensions, error);
-  if (status != KCP_OK) goto cleanup;
-  status = check_size(dataset, array, count, dimensions, error);
-  if (status != KCP_OK) goto cleanup;
-  dataset->chunk_records = array->order == ROWS_TOGETHER
-                               ? kcp_rows_per_chunk(dimensions * kcp_element_bytes(array->element))
-                               : FORTRAN_CHUNK_RECORDS;
-
-cleanup:
-  free(header);
-  return status;
+  struct kcp_npy_header *header = calloc(1, sizeof *header);
+  if (header == NULL) return kcp_out_of_memory(error, "an array", sizeof *header);
+  dataset->state = header;
+  enum kcp_status status = kcp_npy_read_header(dataset, header, error);
+  if (status != KCP_OK) return status;
+  if (header->axes[1] == 0)
+    return kcp_fail(error, KCP_BAD_INPUT,
+                    "%s: an array of %" PRIu64 " x 0: points without coordinates", dataset->path,
+                    header->axes[0]);
+  if (header->axes[1] > UINT32_MAX)
+    return kcp_fail(error, KCP_BAD_INPUT,
+                    "%s: an array of %" PRIu64 " x %" PRIu64 ": points of too many coordinates",
+                    dataset->path, header->axes[0], header->axes[1]);
+  dataset->count = header->axes[0];
+  dataset->dimensions = (uint32_t)header->axes[1];
+  dataset->chunk_records =
+      header->fortran_order
+          ? FORTRAN_CHUNK_RECORDS
+          : kcp_rows_per_chunk(header->axes[1] * kcp_element_bytes(header->element));
+  return KCP_OK;
 }
 
 static void npy_close(struct kcp_dataset *dataset) {
   free(dataset->state);
 }
 
-static enum kcp_status read_columns(const struct kcp_dataset *dataset, const struct array *array,
-                                    uint64_t first, uint64_t count, struct kcp_scratch *scratch,
+static enum kcp_status read_columns(const struct kcp_dataset *dataset,
+                                    const struct kcp_npy_header *array, uint64_t first,
+                                    uint64_t count, struct kcp_scratch *scratch,
                                     struct kcp_points *points, struct kcp_error *error) {
   size_t element_bytes = kcp_element_bytes(array->element);
   uint64_t converted = count;
@@ -227,19 +218,19 @@ static enum kcp_status read_columns(const struct kcp_dataset *dataset, const str
 }
 
 static bool npy_layout(const struct kcp_dataset *dataset, struct kcp_row_layout *layout) {
-  const struct array *array = dataset->state;
+  const struct kcp_npy_header *array = dataset->state;
   *layout = (struct kcp_row_layout){
       .data_offset = array->data_offset,
       .row_bytes = (uint64_t)dataset->dimensions * kcp_element_bytes(array->element),
       .element = array->element};
-  return array->order == ROWS_TOGETHER;
+  return !array->fortran_order;
 }
 
 static enum kcp_status npy_read(const struct kcp_dataset *dataset, uint64_t first, uint64_t count,
                                 struct kcp_scratch *scratch, struct kcp_points *points,
                                 struct kcp_error *error) {
-  const struct array *array = dataset->state;
-  if (array->order == COLUMNS_TOGETHER)
+  const struct kcp_npy_header *array = dataset->state;
+  if (array->fortran_order)
     return read_columns(dataset, array, first, count, scratch, points, error);
   struct kcp_row_layout layout;
   npy_layout(dataset, &layout);
