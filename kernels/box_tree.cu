@@ -114,6 +114,11 @@ __device__ static double box_rank(const struct join_arguments &with, const struc
   return rank;
 }
 
+/* Whether pairs of at least this rank can be of the wanted kind. */
+__device__ static bool may_belong(const struct join_arguments &with, double least_rank) {
+  return with.kind == KCP_JOIN_BEFORE ? least_rank < with.rank : least_rank <= with.rank;
+}
+
 __device__ static bool belongs(const struct join_arguments &with, uint32_t h, uint32_t q,
                                double rank) {
   if (with.kind == KCP_JOIN_WITHIN
@@ -196,7 +201,7 @@ __device__ static bool descend(const struct join_arguments &with, enum descent d
     }
     uint32_t level = entry.x - 1, child = entry.y * kcp_tree_fanout + lane;
     bool near = child < with.tree.count[level] &&
-                box_rank(with, box, with.tree.first[level] + child) <= with.rank;
+                may_belong(with, box_rank(with, box, with.tree.first[level] + child));
     unsigned mask = __ballot_sync(full_warp, near);
     if (near) stack[depth + __popc(mask & ((1u << lane) - 1))] = make_uint2(level, child);
     depth += __popc(mask);

@@ -63,7 +63,8 @@ struct kcp_threshold_engine_state {
   bool endless;
   struct side sides[2];
   uint32_t *bitmap;
-  uint64_t round; /* seeds the hash of each filtering */
+  bool bitmap_is_marked; /* with the cells of the last mark */
+  uint64_t round;        /* seeds the hash of each filtering */
   struct kcp_box_tree tree;
   struct kcp_pair_planes pairs, spare_pairs;
   uint64_t pair_count;
@@ -240,6 +241,7 @@ static enum kcp_status reset(engine_state *state, uint32_t dimensions, struct kc
   state->sample.count = 0;
   state->sample_counted = false;
   state->box_known = false;
+  state->bitmap_is_marked = false;
   state->pair_count = 0;
   state->sides[KCP_SIDE_HELD].kept.count = state->sides[KCP_SIDE_STREAMED].kept.count = 0;
   state->dimensions = dimensions;
@@ -398,6 +400,7 @@ static enum kcp_status mark(engine_state *state, double rank, struct kcp_error *
     KCP_TRY(kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap, state->stream,
                            error));
   }
+  state->bitmap_is_marked = !state->endless;
   struct side *survivors = &state->sides[KCP_SIDE_STREAMED];
   survivors->current = 0;
   KCP_TRY(set_counter(state, COUNT_SURVIVORS, 0, error));
@@ -423,6 +426,11 @@ static enum kcp_status filter(engine_state *state, uint32_t which, uint64_t firs
   set.count = (uint32_t)block->points.count;
   KCP_TRY(upload(state, block, block->columns, block->points.stride, error));
   KCP_TRY(kcp_device_timer_begin(&block->filter, state->stream, error));
+  if (!state->endless && !state->bitmap_is_marked) {
+    KCP_TRY(kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap, state->stream,
+                           error));
+    state->bitmap_is_marked = true;
+  }
   KCP_TRY(kcp_cells_probe(&state->cells, state->dimensions, &set, KCP_TOUCH_POINT,
                           state->endless ? NULL : state->bitmap, &kept,
                           state->counters + COUNT_SURVIVORS, state->stream, error));
@@ -458,6 +466,7 @@ static enum kcp_status filter_mutually(engine_state *state, double rank, struct 
   struct side *held = &state->sides[KCP_SIDE_HELD];
   struct side *streamed = &state->sides[KCP_SIDE_STREAMED];
   struct kcp_point_set held_now = state->held;
+  state->bitmap_is_marked = false;
   for (;;) {
     uint64_t before = (uint64_t)held_now.count + streamed->kept.count;
     state->cells = cells_for(state, rank, streamed->kept.count);
@@ -499,13 +508,11 @@ static enum kcp_status reduce(engine_state *state, double rank, struct kcp_error
   return end_kernels(state, KCP_PHASE_KERNEL, error);
 }
 
-/* The bitmap was used for other cells: it is marked again for further blocks of the pass. */
+/* The bitmap was used for other cells: the next filter marks it again. */
 static enum kcp_status clear_survivors(engine_state *state, struct kcp_error *error) {
   KCP_TRY(set_counter(state, COUNT_SURVIVORS, 0, error));
   for (struct side &side : state->sides) side.kept.count = side.sorted.count = 0;
-  if (state->endless) return KCP_OK;
-  return kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap, state->stream,
-                        error);
+  return KCP_OK;
 }
 
 /* ---- joining ---- */

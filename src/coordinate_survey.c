@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cpu/vectors.h"
+
 struct column_extremes {
   double minimum;
   double maximum;
@@ -39,43 +41,19 @@ void kcp_range_add(struct kcp_coordinate_range *range, const struct kcp_survey *
   range->smallest_magnitude = fmin(range->smallest_magnitude, survey->smallest_magnitude);
 }
 
-/* Several independent lanes, since each extreme depends on the one before it. */
-enum { LANES = 4 };
-
-static struct column_extremes column_extremes(const double *values, uint64_t count) {
-  double minimum[LANES], maximum[LANES], smallest[LANES], residue[LANES];
-  for (int lane = 0; lane < LANES; ++lane) {
-    minimum[lane] = INFINITY;
-    maximum[lane] = -INFINITY;
-    smallest[lane] = INFINITY;
-    residue[lane] = 0.0;
-  }
-  uint64_t whole = count - count % LANES;
-  for (uint64_t i = 0; i < whole; i += LANES) {
-    for (int lane = 0; lane < LANES; ++lane) {
-      double value = values[i + (uint64_t)lane];
-      double magnitude = value == 0.0 ? INFINITY : fabs(value);
-      minimum[lane] = value < minimum[lane] ? value : minimum[lane];
-      maximum[lane] = value > maximum[lane] ? value : maximum[lane];
-      smallest[lane] = magnitude < smallest[lane] ? magnitude : smallest[lane];
-      residue[lane] += value - value; /* NaN from the first value that is not finite */
-    }
-  }
-  for (uint64_t i = whole; i < count; ++i) {
+KCP_WIDEST_VECTORS static struct column_extremes column_extremes(const double *values,
+                                                                 uint64_t count) {
+  double minimum = INFINITY, maximum = -INFINITY, smallest = INFINITY, residue = 0;
+#pragma omp simd reduction(min : minimum, smallest) reduction(max : maximum) reduction(+ : residue)
+  for (uint64_t i = 0; i < count; ++i) {
     double value = values[i];
-    minimum[0] = fmin(minimum[0], value);
-    maximum[0] = fmax(maximum[0], value);
-    if (value != 0.0) smallest[0] = fmin(smallest[0], fabs(value));
-    residue[0] += value - value;
+    double magnitude = value == 0.0 ? INFINITY : fabs(value);
+    minimum = value < minimum ? value : minimum;
+    maximum = value > maximum ? value : maximum;
+    smallest = magnitude < smallest ? magnitude : smallest;
+    residue += value - value; /* NaN from the first value that is not finite */
   }
-  struct column_extremes extremes = {minimum[0], maximum[0], smallest[0], residue[0] == 0.0};
-  for (int lane = 1; lane < LANES; ++lane) {
-    extremes.minimum = fmin(extremes.minimum, minimum[lane]);
-    extremes.maximum = fmax(extremes.maximum, maximum[lane]);
-    extremes.smallest_magnitude = fmin(extremes.smallest_magnitude, smallest[lane]);
-    extremes.finite &= residue[lane] == 0.0;
-  }
-  return extremes;
+  return (struct column_extremes){minimum, maximum, smallest, residue == 0.0};
 }
 
 bool kcp_survey_values(uint32_t j, const double *values, uint64_t count,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "coordinate_survey.h"
+#include "cpu/vectors.h"
 #include "formats/formats.h"
 #include "kcp/interrupt.h"
 
@@ -49,14 +50,23 @@ struct reading {
   uint64_t first;
 };
 
-/* Column j of rows first .. first + count - 1 (of the file) to `column`. */
-static void copy_column(const struct kcp_dataset *dataset, uint32_t j, uint64_t first,
-                        uint64_t count, double *restrict column) {
-  const struct kcp_row_layout *layout = &dataset->layout;
-  const unsigned char *row = (const unsigned char *)dataset->mapping + layout->data_offset +
-                             first * layout->row_bytes + layout->prefix_bytes + j * sizeof(double);
-  uint64_t step = layout->row_bytes;
-  for (uint64_t i = 0; i < count; ++i) memcpy(column + i, row + i * step, sizeof *column);
+/* Column j of `count` rows, of which the first is at `row`. */
+static void copy_column(const unsigned char *row, uint64_t row_bytes, uint32_t j, uint64_t count,
+                        double *restrict column) {
+  row += j * sizeof(double);
+  for (uint64_t i = 0; i < count; ++i) memcpy(column + i, row + i * row_bytes, sizeof *column);
+}
+
+/* Rows of an id and three coordinates, which vector instructions take apart together. */
+KCP_WIDEST_VECTORS static void copy_bin_columns(const unsigned char *row, uint64_t count,
+                                                double *restrict x, double *restrict y,
+                                                double *restrict z) {
+  const double *values = (const double *)row; /* from x on */
+  for (uint64_t i = 0; i < count; ++i) {
+    x[i] = values[4 * i];
+    y[i] = values[4 * i + 1];
+    z[i] = values[4 * i + 2];
+  }
 }
 
 static void scale_values(const double scale[2], double *values, uint64_t count) {
@@ -64,7 +74,7 @@ static void scale_values(const double scale[2], double *values, uint64_t count) 
   for (uint64_t i = 0; i < count; ++i) values[i] = values[i] * scale[0] * scale[1];
 }
 
-static bool all_equal(const double *values, uint64_t count, double expected) {
+KCP_WIDEST_VECTORS static bool all_equal(const double *values, uint64_t count, double expected) {
   uint64_t differing = 0;
   for (uint64_t i = 0; i < count; ++i) differing += values[i] != expected;
   return differing == 0;
@@ -72,16 +82,25 @@ static bool all_equal(const double *values, uint64_t count, double expected) {
 
 enum outcome { READ_WELL, READ_OTHER_REST, READ_WRONG };
 
-/* A few rows: copied column by column, looked at while they are in the cache, then scaled. */
+/* A few rows: copied, looked at while they are in the cache, then scaled. */
 static enum outcome read_tile(const struct reading *reading, uint64_t first, uint64_t count,
                               struct kcp_survey *survey) {
   const struct kcp_dataset *dataset = reading->dataset;
+  const struct kcp_row_layout *layout = &dataset->layout;
   const struct kcp_points *points = reading->points;
+  const unsigned char *row = (const unsigned char *)dataset->mapping + layout->data_offset +
+                             first * layout->row_bytes + layout->prefix_bytes;
+  double spare[TILE_ROWS];
+  double *columns[3];
+  bool is_bin = layout->row_bytes == 32 && dataset->dimensions == 3 && points->dimensions >= 2;
+  for (uint32_t j = 0; is_bin && j < 3; ++j)
+    columns[j] =
+        j < points->dimensions ? kcp_points_column(points, j) + (first - reading->first) : spare;
+  if (is_bin) copy_bin_columns(row, count, columns[0], columns[1], columns[2]);
   for (uint32_t j = 0; j < dataset->dimensions; ++j) {
-    double spare[TILE_ROWS];
     bool leading = j < points->dimensions;
     double *values = leading ? kcp_points_column(points, j) + (first - reading->first) : spare;
-    copy_column(dataset, j, first, count, values);
+    if (!is_bin) copy_column(row, layout->row_bytes, j, count, values);
     if (!kcp_survey_values(j, values, count, survey)) return READ_WRONG;
     scale_values(dataset->scale, values, count);
     if (!leading && !all_equal(values, count, reading->rest[j - points->dimensions]))

@@ -18,6 +18,10 @@
 #define MIN_PAIR_CAPACITY (UINT64_C(1) << 22)
 /* With no more pairs than this in all, every pair is a candidate and nothing is guessed. */
 #define ALL_PAIRS 0x1p22
+/* Parts of a long stream after which the rank is tightened: the first, and then so many times as
+ * much. */
+#define FIRST_TIGHTENING 32
+#define NEXT_TIGHTENING 8
 #define PARALLEL_FROM 100000               /* short work on this many pairs is worth all cores */
 #define CAPACITY_LIMIT (UINT64_C(1) << 31) /* indices of points on a device are 32 bits */
 
@@ -461,24 +465,41 @@ static enum kcp_status join_survivors(struct flow *flow, double *rank, struct kc
   return status == KCP_OK ? engine->clear_survivors(flow->state, error) : status;
 }
 
+/* The survivors so far, joined before the stream goes on: k pairs found in a part of it bound the
+ * rank better than a sample could, and what follows is filtered by that. */
+static enum kcp_status tighten_midway(struct flow *flow, double *rank, struct kcp_error *error) {
+  double before = *rank;
+  enum kcp_status status = join_survivors(flow, rank, error);
+  if (status == KCP_OK) status = tighten(flow, rank, error);
+  if (status == KCP_OK && *rank < before) status = flow->engine->mark(flow->state, *rank, error);
+  return status;
+}
+
 /* The streamed set against what is held. */
 static enum kcp_status stream_once(struct flow *flow, double *rank, struct kcp_error *error) {
   const struct kcp_threshold_engine *engine = flow->engine;
   enum kcp_status status = engine->mark(flow->state, *rank, error);
   uint64_t survivors_at_most = 0;
+  uint64_t long_stream = FIRST_TIGHTENING * flow->plan.block_capacity;
+  uint64_t tighten_at =
+      flow->streamed_count > long_stream ? flow->streamed_count / FIRST_TIGHTENING : UINT64_MAX;
   uint32_t which = 0;
   for (uint64_t first = 0; status == KCP_OK && first < flow->streamed_count;
        first += flow->plan.block_capacity) {
     uint64_t count = minimum(flow->plan.block_capacity, flow->streamed_count - first);
-    if (survivors_at_most + count > flow->plan.survivor_capacity) {
+    if (first >= tighten_at) {
+      status = tighten_midway(flow, rank, error);
+      survivors_at_most = 0;
+      tighten_at = first * NEXT_TIGHTENING;
+    }
+    if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
       status = engine->survivors(flow->state, &survivors_at_most, error);
       if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
         status = join_survivors(flow, rank, error);
         survivors_at_most = 0;
       }
-      if (status != KCP_OK) break;
     }
-    status = read_block(flow, flow->streamed, first, count, which, error);
+    if (status == KCP_OK) status = read_block(flow, flow->streamed, first, count, which, error);
     if (status == KCP_OK) status = engine->filter(flow->state, which, first, error);
     survivors_at_most += count;
     which = 1 - which;
