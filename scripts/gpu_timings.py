@@ -16,6 +16,7 @@ from kcp_reports import run_report, write_results
 KCP, OUT = sys.argv[1], sys.argv[2]
 DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cuda"
 PREFIXES = tuple(sys.argv[4:])
+FIRST_RUN = 0  # one run, without a warm-up
 SCALE = float(os.environ.get("KCP_SCALE", "1"))
 
 M, K = 1000000, 1000
@@ -31,6 +32,8 @@ SETS = {  # name: distribution, points, options
     "u2-11m": ("uniform", 11500 * K, "--dims 2 --seed 9"),
     "u2-6m": ("uniform", 5800 * K, "--dims 2 --seed 10"),
 }
+SETS["e3-1m"] = ("bit", M, "--dims 3 --probability 0 --seed 15")
+SETS["e3-1m-too"] = ("bit", M, "--dims 3 --probability 0 --seed 16")
 SETS["u2-100k"] = ("uniform", 100 * K, "--dims 2 --seed 14")
 SETS["u2-115m"] = ("uniform", 114700 * K, "--dims 2 --seed 11")
 SETS["g2-115m"] = ("gaussian", 114700 * K, "--dims 2 --seed 12")
@@ -72,7 +75,7 @@ def cases():
     yield ("points per thread uniform 3-D 1M x 500K k 20",
            [(f"l = {l}", f"--algo dspp+pea --k 20 --points-per-thread {l}") for l in (1, 2, 4, 8, 16, 32)],
            "u3-1m", "u3-500k", 10)
-    one = lambda k: [("global-threshold", f"--algo global-threshold --k {k}")]
+    one = lambda k: [("global-threshold", f"--algo global-threshold --floor --k {k}")]
     against = lambda k: one(k) + [("dspp+pea", f"--algo dspp+pea --k {k}")]
     yield "threshold uniform 3-D 1M x 100K k 20", against(20), "u3-1m", "u3-100k", 10
     yield "threshold bit 10 digits 5M x 100K k 140", against(140), "b10-5m", "b10-100k", 5
@@ -82,6 +85,9 @@ def cases():
     yield "threshold uniform 2-D 114.7M x 11.5M k 140", one(140), "u2-115m", "u2-11m", 3
     yield "threshold uniform 2-D 114.7M x 11.5M k 1000000", one(1000000), "u2-115m", "u2-11m", 3
     yield "threshold gaussian 2-D 114.7M x 11.5M k 140", one(140), "g2-115m", "g2-11m", 3
+    yield "threshold all points equal 1M x 1M k 140", one(140), "e3-1m", "e3-1m-too", 3
+    first_runs = [(f"process {i}", "--algo global-threshold --floor --k 20") for i in (1, 2, 3)]
+    yield "threshold first run of a process: uniform 2-D 114.7M x 11.5M k 20", first_runs, "u2-115m", "u2-11m", FIRST_RUN
     yield ("points per thread uniform 2-D 11.5M x 5.8M k 140",
            [(f"l = {l}", f"--algo dspp+pea --k 140 --points-per-thread {l}") for l in (16, 32, 64, 128)],
            "u2-11m", "u2-6m", 3)
@@ -111,12 +117,13 @@ def main():
             if PREFIXES and not case.startswith(PREFIXES):
                 continue
             print(f"\n{case}\n  {'configuration':32} {'kernel':>10} {'index':>8} {'total':>9} "
-                  f"{'spread':>7} {'vs first':>8} {'evaluated':>10} {'G/s':>7}  answer", flush=True)
-            page.append(f"\n### {case}\n\n| configuration | kernel | index | total | spread | vs first | distances | answer |\n"
-                        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
+                  f"{'spread':>7} {'vs first':>8} {'evaluated':>10} {'G/s':>7} {'/ floor':>7}  answer", flush=True)
+            page.append(f"\n### {case}\n\n| configuration | kernel | index | total | spread | vs first | distances | total / floor | answer |\n"
+                        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
             first_kernel = answer = None
             for label, options in configurations:
-                report, problem = run_report(KCP, DEVICE, options, [make(folder, d1), make(folder, d2)], runs, folder)
+                report, problem = run_report(KCP, DEVICE, options, [make(folder, d1), make(folder, d2)],
+                                             max(runs, 1), folder, warmup=0 if runs == FIRST_RUN else 1)
                 if problem:
                     print(f"  {label:32} {problem}")
                     failed = True
@@ -131,16 +138,18 @@ def main():
                 same = checksum == answer
                 failed = failed or not same
                 evaluated = result["work"]["distance_evaluations"]
+                total, floor = result["statistics"]["total"]["median_s"], result["work"].get("floor_s")
+                over_floor = f"{total / floor:.2f}" if floor else "-"
                 spread = (kernel["max_s"] - kernel["min_s"]) / median if median else 0
                 print(f"  {label:32} {median * 1e3:7.3f} ms "
                       f"{result['statistics']['index']['median_s'] * 1e3:5.2f} ms "
-                      f"{result['statistics']['total']['median_s'] * 1e3:6.1f} ms "
+                      f"{total * 1e3:6.1f} ms "
                       f"{spread:6.1%} {first_kernel / median if median else 0:8.2f} {evaluated:10.3g} "
-                      f"{evaluated / median / 1e9 if median else 0:7.0f}  {'same' if same else 'DIFFERS'}",
+                      f"{evaluated / median / 1e9 if median else 0:7.0f} {over_floor:>7}  {'same' if same else 'DIFFERS'}",
                       flush=True)
                 page.append(f"| {label} | {median * 1e3:.3f} ms | {result['statistics']['index']['median_s'] * 1e3:.2f} ms "
-                            f"| {result['statistics']['total']['median_s'] * 1e3:.1f} ms | {spread:.1%} "
-                            f"| {first_kernel / median if median else 0:.2f} | {evaluated:.3g} | {'same' if same else 'differs'} |")
+                            f"| {total * 1e3:.1f} ms | {spread:.1%} "
+                            f"| {first_kernel / median if median else 0:.2f} | {evaluated:.3g} | {over_floor} | {'same' if same else 'differs'} |")
     write_results(OUT, "timings", everything, page)
     return 1 if failed else 0
 

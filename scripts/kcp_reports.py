@@ -3,10 +3,10 @@ import json
 import subprocess
 
 
-def run_report(kcp, device, options, inputs, runs, folder):
-    """A query repeated in one process after one warm-up; (report, None) or (None, what kcp said)."""
+def run_report(kcp, device, options, inputs, runs, folder, warmup=1):
+    """A query repeated in one process after a warm-up; (report, None) or (None, what kcp said)."""
     report = f"{folder}/report.json"
-    command = [kcp, "--device", device, "--quiet", "--runs", str(runs), "--warmup", "1",
+    command = [kcp, "--device", device, "--quiet", "--runs", str(runs), "--warmup", str(warmup),
                "--json", report, "--out", f"{folder}/answer.csv", *options.split(), *inputs]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:

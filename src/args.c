@@ -73,6 +73,8 @@ const struct kcp_flag kcp_flags[] = {
      "N", NULL, "0", "runs before those that are timed"},
     {"verify", KCP_FLAG_SWITCH, QUERY, FIELD(verify), 0, 0,
      NULL, NULL, "off", "check the answer independently; holds both files in memory"},
+    {"floor", KCP_FLAG_SWITCH, QUERY, FIELD(floor), 0, 0,
+     NULL, NULL, "off", "also time reading and uploading both files, and nothing else"},
     {"quiet", KCP_FLAG_SWITCH, WORKING, FIELD(quiet), 0, 0,
      NULL, NULL, "off", "only errors on stderr"},
     {"seed", KCP_FLAG_COUNT, MAKING, FIELD(generate.seed), 0, ANY_COUNT,

@@ -263,6 +263,7 @@ static json_t *one_result(const struct kcp_request *request, const struct kcp_re
   set_times(object, result);
   json_object_set_new(object, "work", work(result));
   json_object_set_new(object, "peak_device_bytes", counter(device_bytes));
+  json_object_set_new(object, "floor_s", result->floor_s > 0 ? real(result->floor_s) : json_null());
   json_object_set_new(object, "peak_host_bytes", counter(result->peak_host_bytes));
   json_object_set_new(object, "answer",
                       result->top_k != NULL ? top_k_answer(result) : answer(result));

@@ -97,6 +97,10 @@ static void print_phases(FILE *stream, const struct kcp_result *result) {
   }
   struct kcp_statistics total = kcp_result_total(result);
   fprintf(stream, "total %s\n", kcp_text_duration(total.median).text);
+  if (result->floor_s > 0)
+    fprintf(stream, "  reading%s all bytes alone %s\n",
+            result->backend->kind == KCP_BACKEND_CUDA ? " and uploading" : "",
+            kcp_text_duration(result->floor_s).text);
   if (result->sample_count > 1)
     fprintf(stream, "  %zu runs: median %s, min %s, max %s, deviation %s\n", result->sample_count,
             kcp_text_duration(total.median).text, kcp_text_duration(total.minimum).text,

@@ -69,6 +69,7 @@ struct kcp_request {
   const char *json_path;
   bool quiet;
   bool verify;
+  bool floor;    /* --floor: also time the streaming floor */
   uint64_t runs; /* >= 1 */
   uint64_t warmup;
 

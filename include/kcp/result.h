@@ -49,6 +49,8 @@ struct kcp_result {
 
   uint64_t peak_host_bytes; /* of the whole program, before any verification */
 
+  double floor_s; /* of --floor; 0 when it was not asked for */
+
   bool verified;
   enum kcp_result_status status;
   char reason[1024]; /* of a status other than ok */

@@ -7,6 +7,7 @@
 #include "kcp/backend_choice.h"
 #include "kcp/commands.h"
 #include "kcp/execute.h"
+#include "kcp/floor.h"
 #include "kcp/report.h"
 #include "kcp/scan.h"
 #include "kcp/top_k_query.h"
@@ -148,6 +149,14 @@ static enum kcp_status verify(struct query *query, struct kcp_error *error) {
   return status;
 }
 
+/* After the search, when the files are where they were for it. */
+static enum kcp_status measure_floor(struct query *query, struct kcp_error *error) {
+  const struct kcp_request *request = query->request;
+  if (!request->floor) return KCP_OK;
+  return kcp_measure_floor(query->job.backend, &query->job.device, request->inputs,
+                           request->input_count, &query->result.floor_s, error);
+}
+
 static void write_pairs(const struct query *query, FILE *stream, const char *path) {
   const char *ending = path != NULL ? strrchr(path, '.') : NULL;
   if (ending != NULL && strcmp(ending, ".json") == 0)
@@ -198,6 +207,7 @@ static enum kcp_status run(struct query *query, struct kcp_error *error) {
   if (status == KCP_OK) status = choose_algorithm(query, error);
   if (status == KCP_OK) status = open_outputs(query, error);
   if (status == KCP_OK) status = search(query, error);
+  if (status == KCP_OK) status = measure_floor(query, error);
   if (status == KCP_OK) status = verify(query, error);
   if (status == KCP_WRONG_ANSWER && query->result.status == KCP_RESULT_WRONG) {
     struct kcp_error unwritten;

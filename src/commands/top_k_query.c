@@ -1,6 +1,7 @@
 /* The driver of a top-k query: the array is opened, device and algorithm are chosen, the search
  * runs, and its answer is checked, written and told about. */
 #include "kcp/top_k_query.h"
+#include "kcp/floor.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "kcp/backend_choice.h"
 #include "kcp/commands.h"
+#include "kcp/floor.h"
 #include "kcp/output_file.h"
 #include "kcp/report.h"
 #include "kcp/text.h"
@@ -184,7 +186,10 @@ static enum kcp_status run(struct top_k_query *query, struct kcp_error *error) {
   if (status == KCP_OK) status = search(query, error);
   if (status != KCP_OK) return status;
   take_facts(query);
-  status = verify(query, error);
+  if (query->request->floor)
+    status = kcp_measure_floor(query->result.backend, &query->result.device, query->request->inputs,
+                               1, &query->result.floor_s, error);
+  if (status == KCP_OK) status = verify(query, error);
   if (status == KCP_WRONG_ANSWER) {
     struct kcp_error unwritten;
     if (write_report(query, &unwritten) != KCP_OK)
