@@ -138,7 +138,7 @@ def main():
                 same = checksum == answer
                 failed = failed or not same
                 evaluated = result["work"]["distance_evaluations"]
-                total, floor = result["statistics"]["total"]["median_s"], result["work"].get("floor_s")
+                total, floor = result["statistics"]["total"]["median_s"], result.get("floor_s")
                 over_floor = f"{total / floor:.2f}" if floor else "-"
                 spread = (kernel["max_s"] - kernel["min_s"]) / median if median else 0
                 print(f"  {label:32} {median * 1e3:7.3f} ms "
