@@ -39,6 +39,9 @@ enum {
   PLACE = 2 * BLOCK_THREADS, /* items that a block sorts */
   COMPACT_THREADS = 512,
   VECTORS = 4, /* of 16 bytes, in flight in a thread */
+  AHEAD = 2,   /* tiles of a warp that are on their way to the cache before the bound is known */
+  LINE = 128,
+  TILE_LINES = 32 * VECTORS * 16 / LINE,
   SETTLE_THREADS = 512,
   SPLIT_THREADS = 256
 };
@@ -90,6 +93,7 @@ __global__ static __launch_bounds__(BLOCK_THREADS) void sample_bound(
   __shared__ kcp_order_space<item> space;
   __shared__ bool is_last;
   __shared__ uint32_t taken, list_start, listed;
+  kcp_let_next_start();
   const uint32_t first = blockIdx.x * PLACE;
   const uint32_t here = grid.samples - first < PLACE ? grid.samples - first : PLACE;
   for (uint32_t i = threadIdx.x; i < here; i += BLOCK_THREADS) {
@@ -191,7 +195,8 @@ __device__ static void load_vector(const uint64_t *from, uint64_t (&v)[8], int a
   v[at + 1] = loaded.y;
 }
 
-/* Step 2. The first `head` values lie before an address that is a multiple of 16. */
+/* Step 2. The first `head` values lie before an address that is a multiple of 16. Its blocks start
+ * as soon as those of step 1 leave them room. */
 template <typename Codec>
 __global__ static __launch_bounds__(COMPACT_THREADS, 2) void compact(
     const typename Codec::raw *values, uint32_t n, uint32_t head, typename Codec::raw flip,
@@ -203,19 +208,14 @@ __global__ static __launch_bounds__(COMPACT_THREADS, 2) void compact(
   const uint32_t lane = threadIdx.x % 32, warps = gridDim.x * (COMPACT_THREADS / 32);
   const uint32_t warp = threadIdx.x / 32 * gridDim.x + blockIdx.x; /* neighbours on other SMs */
   const uint32_t tiles = (n - head) / TILE;
+  kcp_let_next_start();
+  for (uint32_t tile = warp; tile < tiles && tile < warp + AHEAD * warps; tile += warps)
+    if (lane < TILE_LINES) kcp_prefetch((const char *)(values + head + tile * TILE) + lane * LINE);
+  kcp_wait_for_last();
   const typename Codec::item item_bound = state->bound;
   const native_bound<Codec> bound = {Codec::native_of(kcp_key_of_item<Codec>(item_bound)),
                                      (uint32_t)item_bound};
   tally tally = {0, 0};
-
-  /* What is not in whole tiles, a value a lane. */
-  const uint32_t body_end = head + tiles * TILE, rest = n - tiles * TILE;
-  for (uint32_t start = warp * 32; start < rest; start += warps * 32) {
-    const uint32_t j = start + lane, index = j < head ? j : body_end + (j - head);
-    const raw v[1] = {j < rest ? values[index] : 0};
-    take<Codec, 1, 1>(v, j < rest ? 1 : 0, index, 0, flip, bound, capacity, survivors, state,
-                      tally);
-  }
   for (uint32_t tile = warp; tile < tiles; tile += warps) {
     const uint32_t first = head + tile * TILE + lane * PER;
     raw v[COUNT];
@@ -227,6 +227,15 @@ __global__ static __launch_bounds__(COMPACT_THREADS, 2) void compact(
     if (__any_sync(KCP_WHOLE_WARP, !behind))
       take<Codec, COUNT, PER>(v, COUNT, first, 32 * PER, flip, bound, capacity, survivors, state,
                               tally);
+  }
+
+  /* What is not in whole tiles, a value a lane. */
+  const uint32_t body_end = head + tiles * TILE, rest = n - tiles * TILE;
+  for (uint32_t start = warp * 32; start < rest; start += warps * 32) {
+    const uint32_t j = start + lane, index = j < head ? j : body_end + (j - head);
+    const raw one[1] = {j < rest ? values[index] : 0};
+    take<Codec, 1, 1>(one, j < rest ? 1 : 0, index, 0, flip, bound, capacity, survivors, state,
+                      tally);
   }
   const uint32_t equal = kcp_warp_sum(tally.equal), nan_count = kcp_warp_sum(tally.nan_count);
   if (lane == 0 && equal > 0) atomicAdd(&state->equal, equal);
@@ -286,6 +295,7 @@ __global__ static __launch_bounds__(BLOCK_THREADS) void finish(
   __shared__ item place[PLACE];
   __shared__ kcp_order_space<item> space;
   __shared__ uint32_t taken;
+  kcp_wait_for_last();
   const uint32_t count = state->survivors, nan_count = state->nan_count;
   const uint32_t equal_to_bound = state->equal;
   const item bound = state->bound;
@@ -508,6 +518,7 @@ struct selector {
   uint32_t key_bytes;
   uint64_t capacity;                            /* survivors */
   uint32_t finish_stage_bytes, row_stage_bytes; /* shared memory of a block */
+  bool follows_closely;                         /* finish compact, and that the sample */
   uint32_t compact_blocks;                      /* that the device holds at a time */
   void *list;                                   /* samples */
   void *survivors;
@@ -605,6 +616,7 @@ template <typename Codec>
 static enum kcp_status fit_to_device(struct selector *selector, struct kcp_error *error) {
   const uint32_t shared_bytes = selector->shape.shared_bytes;
   int blocks = 0;
+  KCP_TRY(kcp_can_follow_closely(compact<Codec>, &selector->follows_closely, error));
   KCP_TRY(raise_shared(finish<Codec>, shared_bytes, &selector->finish_stage_bytes, error));
   KCP_TRY(raise_shared(select_rows<Codec>, shared_bytes, &selector->row_stage_bytes, error));
   KCP_CUDA_TRY(
@@ -741,10 +753,10 @@ static enum kcp_status queue_compact(const row_work<Codec> *work, struct kcp_err
   if (head > work->n) head = work->n;
   const uint64_t useful = (work->n + COMPACT_THREADS - 1) / COMPACT_THREADS;
   const uint64_t most = work->selector->compact_blocks;
-  compact<Codec><<<(unsigned)(useful < most ? useful : most), COMPACT_THREADS, 0, work->stream>>>(
-      work->values, work->n, head, work->flip, (uint32_t)work->selector->capacity, work->survivors,
-      work->state);
-  KCP_CUDA_TRY(cudaGetLastError());
+  KCP_CUDA_TRY(kcp_launch_closely(
+      work->selector->follows_closely, compact<Codec>, (unsigned)(useful < most ? useful : most),
+      (unsigned)COMPACT_THREADS, 0, work->stream, work->values, work->n, head, work->flip,
+      work->selector->capacity, work->survivors, work->state));
   return KCP_OK;
 }
 
@@ -754,11 +766,11 @@ static enum kcp_status queue_finish(const row_work<Codec> *work, struct kcp_erro
   const struct selector *selector = work->selector;
   const uint64_t size = sizeof(typename Codec::item), all = selector->capacity * size;
   const uint64_t stage = all < selector->finish_stage_bytes ? all : selector->finish_stage_bytes;
-  finish<Codec><<<1, BLOCK_THREADS, (size_t)stage, work->stream>>>(
-      work->n, work->k, work->limit, (uint32_t)selector->capacity, (uint32_t)(stage / size),
+  KCP_CUDA_TRY(kcp_launch_closely(
+      selector->follows_closely, finish<Codec>, 1u, (unsigned)BLOCK_THREADS, (size_t)stage,
+      work->stream, work->n, work->k, work->limit, selector->capacity, stage / size,
       work->survivors, work->state, (typename Codec::key *)work->results->keys,
-      work->results->indices, work->results->outcomes);
-  KCP_CUDA_TRY(cudaGetLastError());
+      work->results->indices, work->results->outcomes));
   return KCP_OK;
 }
 
