@@ -2,19 +2,21 @@
  *
  * 1. sample_bound: blocks of 1,024 threads read one value of each of s slices (s = n / 256, from
  *    2^14 to 2^18; at a place that is random within its slice, so that neither order nor period of
- *    the data matters), each block keeps its first r, and the last block to finish selects the r-th
- *    of all: the bound. r is as far as the first k values reach into the sample, with so much to
- *    spare that the bound is short of k for one array in 80,000 (the tail of the Poisson
- *    distribution at r).
+ *    the data matters), each block keeps its first r or a few more, and the last block to finish
+ *    selects the r-th of all: the bound. r is as far as the first k values reach into the sample,
+ *    with so much to spare that the bound is short of k for one array in 80,000 (the tail of the
+ *    Poisson distribution at r).
  * 2. compact: every warp reads tiles of 2 KiB (four 16-byte loads a lane in flight), compares, and
  *    appends the items before the bound. One compare a value where no value passes. Ties are no
  *    exception: a bound is an item, a value with an index, so that of equal values the lower
- * indices pass. Values equal to the bound's and NaN are counted on the way.
+ *    indices pass. Values equal to the bound's and NaN are counted on the way.
  * 3. finish: one block narrows the survivors, about r n / s of them, to at most 2,048 by radix
- *    digits in shared memory, sorts these and counts what the certificate needs.
- * Should fewer than k have passed, or more than there is room for (which no data can provoke, only
- * chance), the host asks once more: settle_digit then finds an exact bound by radix digits, 11 bits
- * a read of the values, without the host, and 2 and 3 are run again.
+ *    digits in shared memory, these to a run that k just fits into, sorts that and counts what the
+ *    certificate needs.
+ * The kernels follow closely (device.cuh): while the last block of 1 is at work, the first tiles of
+ * 2 are on their way to the cache. Should fewer than k have passed, or more than there is room for,
+ * the host asks once more: settle_digit then finds an exact bound by radix digits, 11 bits a read
+ * of the values, without the host, and 2 and 3 are run again.
  *
  * k > 2,048: the same bound and compaction; the survivors are sorted by CUB (their indices, then
  * the keys of these stably). k > n / 4: everything is sorted. Rows of up to 65,536 values: a block
@@ -23,10 +25,15 @@
  * Launch geometry: 1,024 threads a block and s / 2,048 blocks; 512 threads and as many blocks as
  * the device holds at a time; 1 block of 1,024. Memory: room for survivors, (r + 6 sqrt(r) + 8) n /
  * s items of 8 or 16 bytes. Cost: bytes of the values once, 32 bytes (a sector) for each sample,
- * about 3 passes over the survivors in shared memory and 66 steps of a sorting network of 2,048.
+ * about 3 passes over the survivors in shared memory and log2 K (log2 K + 1) / 2 steps of a sorting
+ * network of K, the power of two from k on.
  *
- * History: 1. sample sorted by one block, survivors sorted by one block: 0.15 ms beside the read.
- * 2. as above. Measured: see docs/results/top-k-h200.md. */
+ * History (n = 2^28, k = 64): 1. sample sorted by one block, survivors sorted by one block: 0.15 ms
+ * beside the read. 2. sample selected by many blocks, survivors by radix digits: 0.279 ms, of which
+ * 33 us for the sample and 19 us to finish; but 5.1 ms on equal values, as the bound was the end of
+ * a radix bucket in a list that lacked most items of that bucket. 3. the bound is an item; fewer
+ * barriers, only what is needed is sorted, kernels overlap. Measured: see
+ * docs/results/top-k-h200.md. */
 #include <cmath>
 #include <cstdlib>
 
@@ -564,10 +571,6 @@ static bool takes_rows(const struct kcp_top_k_shape *shape) {
   return shape->k <= most_by_block && shape->columns <= longest_row;
 }
 
-static uint64_t item_bytes(const struct kcp_top_k_shape *shape) {
-  return kcp_value_bytes(shape->type) == 8 ? sizeof(kcp_wide_item) : sizeof(uint64_t);
-}
-
 /* The shape of one row alone, for kcp_top_k_by_sort. */
 static struct kcp_top_k_shape row_shape(const struct kcp_top_k_shape *shape) {
   struct kcp_top_k_shape row = *shape;
@@ -591,7 +594,7 @@ static uint64_t bytes(const struct kcp_top_k_shape *shape) {
   uint64_t total = sizeof(struct digit_state<kcp_wide_item>) + 4096;
   if (shape->rows > 1) return total;
   const uint64_t capacity = capacity_for(shape);
-  total += (capacity + sample_for(shape->k, shape->columns).samples) * item_bytes(shape);
+  total += (capacity + sample_for(shape->k, shape->columns).samples) * kcp_item_bytes(shape);
   if (way_of(shape->k, shape->columns) == BY_SORTED_SURVIVORS)
     total += capacity * 2 * (kcp_value_bytes(shape->type) + sizeof(uint32_t)) + capacity / 4 +
              (1u << 20);
@@ -645,7 +648,7 @@ static enum kcp_status allocate_pairs(struct selector *selector, struct kcp_devi
 static enum kcp_status allocate(struct selector *selector, struct kcp_device_memory *memory,
                                 struct kcp_error *error) {
   const struct kcp_top_k_shape *shape = &selector->shape;
-  const uint64_t size = item_bytes(shape);
+  const uint64_t size = kcp_item_bytes(shape);
   const struct kcp_top_k_shape row = row_shape(shape);
   if (shape->rows > 1) return KCP_OK;
   selector->capacity = capacity_for(shape);
@@ -821,12 +824,6 @@ static enum kcp_status read_survivors(const row_work<Codec> *work, uint32_t *cou
   return KCP_OK;
 }
 
-static int bit_length(uint64_t value) {
-  int bits = 0;
-  while (bits < 64 && value >> bits != 0) ++bits;
-  return bits;
-}
-
 template <typename Codec>
 static enum kcp_status sort_survivors(const row_work<Codec> *work, uint32_t count,
                                       struct kcp_error *error) {
@@ -839,7 +836,7 @@ static enum kcp_status sort_survivors(const row_work<Codec> *work, uint32_t coun
   take_indices<<<blocks, SPLIT_THREADS, 0, work->stream>>>(work->survivors, count,
                                                            arrays->values[0]);
   KCP_CUDA_TRY(cudaGetLastError());
-  KCP_TRY(kcp_sort_values(arrays, count, bit_length(work->n), work->stream, error));
+  KCP_TRY(kcp_sort_values(arrays, count, kcp_bits_of(work->n), work->stream, error));
   gather_keys<Codec><<<blocks, SPLIT_THREADS, 0, work->stream>>>(
       work->values, work->flip, arrays->values[0], count, (key *)arrays->keys[0]);
   KCP_CUDA_TRY(cudaGetLastError());
