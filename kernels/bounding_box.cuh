@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "kcp/ordered_bits.h"
+
 static const int kcp_box_axes = 3;
 static const int kcp_box_words = 2 * kcp_box_axes; /* minima, then maxima, as ordered bits */
 
@@ -14,25 +16,6 @@ struct kcp_box_columns {
   uint32_t axes;
   uint32_t axis[kcp_box_axes];
 };
-
-/* Unsigned integers in the order of the doubles, so that atomics find extremes. */
-__host__ __device__ static inline unsigned long long kcp_ordered_bits(double value) {
-  union {
-    double value;
-    unsigned long long bits;
-  } both;
-  both.value = value;
-  return both.bits >> 63 ? ~both.bits : both.bits | 0x8000000000000000ull;
-}
-
-__host__ __device__ static inline double kcp_from_ordered_bits(unsigned long long bits) {
-  union {
-    double value;
-    unsigned long long bits;
-  } both;
-  both.bits = bits >> 63 ? bits & 0x7fffffffffffffffull : ~bits;
-  return both.value;
-}
 
 /* Launch with kcp_box_words threads. */
 __global__ static void kcp_box_clear(unsigned long long *box) {

@@ -89,7 +89,6 @@ struct join_arguments {
   struct kcp_pair_planes pairs;
   double rank;
   double group_extent; /* a warp's points no wider apart than this descend together */
-  double box_factor;   /* makes the lower bound safe where its terms are summed in another order */
   uint32_t dimensions;
   enum kcp_join_kind kind;
   bool self;
@@ -100,7 +99,8 @@ struct warp_box {
   double low[KCP_MAX_AXES], high[KCP_MAX_AXES];
 };
 
-/* A lower bound of the rank of any point in the warp's box and any in the node's. */
+/* A lower bound of the rank of any point in the warp's box and any in the node's, rounding
+ * included, since the axes ascend (axes.h). */
 __device__ static double box_rank(const struct join_arguments &with, const struct warp_box &box,
                                   uint32_t node) {
   double rank = 0;
@@ -111,7 +111,12 @@ __device__ static double box_rank(const struct join_arguments &with, const struc
     rank = kcp_metric_combine(with.metric.kind, rank,
                               kcp_metric_term(with.metric.kind, with.metric.power, gap));
   }
-  return rank * with.box_factor;
+  return rank;
+}
+
+/* Whether pairs of at least this rank can be of the wanted kind. */
+__device__ static bool may_belong(const struct join_arguments &with, double least_rank) {
+  return with.kind == KCP_JOIN_BEFORE ? least_rank < with.rank : least_rank <= with.rank;
 }
 
 __device__ static bool belongs(const struct join_arguments &with, uint32_t h, uint32_t q,
@@ -196,7 +201,7 @@ __device__ static bool descend(const struct join_arguments &with, enum descent d
     }
     uint32_t level = entry.x - 1, child = entry.y * kcp_tree_fanout + lane;
     bool near = child < with.tree.count[level] &&
-                box_rank(with, box, with.tree.first[level] + child) <= with.rank;
+                may_belong(with, box_rank(with, box, with.tree.first[level] + child));
     unsigned mask = __ballot_sync(full_warp, near);
     if (near) stack[depth + __popc(mask & ((1u << lane) - 1))] = make_uint2(level, child);
     depth += __popc(mask);
@@ -256,11 +261,9 @@ enum kcp_status kcp_box_tree_join(const struct kcp_box_tree *tree, const struct 
   with.pairs = *pairs;
   with.rank = rank;
   with.group_extent = group_width * kcp_metric_distance(metric, rank);
-  with.box_factor = 1;
   with.dimensions = dimensions;
   with.kind = kind;
   with.self = self;
-  if (dimensions > axes->axes) with.box_factor = 1 - 0x1p-40;
   unsigned blocks = (streamed->count + join_threads - 1) / join_threads;
   join<<<blocks, join_threads, 0, stream>>>(with);
   KCP_CUDA_TRY(cudaGetLastError());

@@ -6,8 +6,8 @@
 #include "device.cuh"
 #include "frame.cuh"
 #include "list_kernels.cuh"
+#include "point_order.cuh"
 #include "select_candidates.cuh"
-#include "sort_by_x.cuh"
 
 /* A partition: where it is read to, as uploaded, and as searched. */
 struct partition_buffers {
@@ -15,11 +15,11 @@ struct partition_buffers {
   bool block_is_pinned;
   double *columns; /* as uploaded; stride is the capacity */
   uint64_t *ids;
-  double *sorted_columns; /* by x; NULL when file order is kept */
-  uint64_t *sorted_ids;
-  uint32_t *order;
+  struct kcp_sorted_points sorted;  /* zeroed when the order of the file always serves */
+  bool is_sorted;                   /* `sorted` is what is searched */
+  uint32_t count;                   /* of the points that are searched */
   struct kcp_point_record *records; /* plain kernel */
-  struct kcp_x_sorter sorter;
+  struct kcp_point_sorter sorter;
   uint64_t first_record;
   struct kcp_device_timer upload, index;
 };
@@ -89,13 +89,10 @@ static enum kcp_status make_buffers(struct kcp_pair_search *search, uint64_t cap
   KCP_TRY(kcp_device_array(memory, values, &buffers->columns, "coordinates", error));
   KCP_TRY(kcp_device_array(memory, capacity, &buffers->ids, "ids", error));
   if (sorted) {
-    KCP_TRY(kcp_device_array(memory, values, &buffers->sorted_columns, "coordinates", error));
-    KCP_TRY(kcp_device_array(memory, capacity, &buffers->sorted_ids, "ids", error));
-    KCP_TRY(kcp_device_array(memory, capacity, &buffers->order, "order", error));
-    enum kcp_equal_x equal_x = buffers != &search->reference && search->plan.dimensions <= 3
-                                   ? KCP_EQUAL_X_BY_Y_Z
-                                   : KCP_EQUAL_X_AS_READ;
-    KCP_TRY(kcp_x_sorter_create(memory, capacity, equal_x, &buffers->sorter, error));
+    KCP_TRY(kcp_device_array(memory, values, &buffers->sorted.columns, "coordinates", error));
+    KCP_TRY(kcp_device_array(memory, capacity, &buffers->sorted.ids, "ids", error));
+    KCP_TRY(kcp_device_array(memory, capacity, &buffers->sorted.order, "order", error));
+    KCP_TRY(kcp_point_sorter_create(memory, capacity, &buffers->sorter, error));
   }
   if (search->plan.kernel == KCP_KERNEL_PLAIN)
     KCP_TRY(kcp_device_array(memory, capacity, &buffers->records, "records", error));
@@ -147,8 +144,7 @@ static enum kcp_status allocate(struct kcp_pair_search *search, struct kcp_error
   const struct kcp_pair_plan *plan = &search->plan;
   struct kcp_device_memory *memory = &search->memory;
   uint64_t subpartitions = plan->reference_partition / plan->subpartition_size + 1;
-  KCP_TRY(make_buffers(search, plan->reference_partition, false, sorts_reference(plan),
-                       &search->reference, error));
+  KCP_TRY(make_buffers(search, plan->reference_partition, false, true, &search->reference, error));
   if (sorts_reference(plan)) {
     KCP_TRY(kcp_device_array(memory, subpartitions, &search->first_x, "the index", error));
     KCP_TRY(kcp_device_array(memory, subpartitions, &search->last_x, "the index", error));
@@ -175,10 +171,6 @@ static enum kcp_status allocate(struct kcp_pair_search *search, struct kcp_error
 static enum kcp_status create(const struct kcp_pair_plan *plan,
                               const struct kcp_device_info *device, struct kcp_pair_search **out,
                               struct kcp_error *error) {
-  if (plan->kernel == KCP_KERNEL_PLAIN && plan->dimensions > 3)
-    return kcp_fail(error, KCP_BAD_INPUT,
-                    "--kernel plain works on records of 3 coordinates, not %u; use --kernel tiled",
-                    plan->dimensions);
   KCP_CUDA_TRY(cudaSetDevice(device->index));
   struct kcp_pair_search *search = (struct kcp_pair_search *)calloc(1, sizeof *search);
   if (search == NULL) return kcp_out_of_memory(error, "the search", sizeof *search);
@@ -261,52 +253,77 @@ __global__ static void fill_records(struct kcp_device_points points, uint32_t di
 static struct kcp_device_points as_searched(const struct partition_buffers *buffers) {
   struct kcp_device_points points;
   memset(&points, 0, sizeof points);
-  bool sorted = buffers->sorted_columns != NULL;
-  points.columns = sorted ? buffers->sorted_columns : buffers->columns;
-  points.ids = sorted ? buffers->sorted_ids : buffers->ids;
-  points.order = sorted ? buffers->order : NULL;
+  bool sorted = buffers->is_sorted;
+  points.columns = sorted ? buffers->sorted.columns : buffers->columns;
+  points.ids = sorted ? buffers->sorted.ids : buffers->ids;
+  points.order = sorted ? buffers->sorted.order : NULL;
   points.stride = buffers->block.stride;
   points.records = buffers->records;
   points.first_record = buffers->first_record;
-  points.count = (uint32_t)buffers->block.count;
+  points.count = buffers->count;
   return points;
 }
 
-/* Sorts by x where the plan wants it, and makes records for the plain kernel. */
-static enum kcp_status arrange(struct partition_buffers *buffers, cudaStream_t stream,
-                               struct kcp_error *error) {
+static struct kcp_uploaded_points as_uploaded(const struct partition_buffers *buffers) {
   const struct kcp_points *block = &buffers->block;
-  if (buffers->sorted_columns != NULL)
-    KCP_TRY(kcp_sort_by_x(&buffers->sorter, block->count, block->dimensions, buffers->columns,
-                          block->stride, buffers->ids, buffers->sorted_columns, buffers->sorted_ids,
-                          buffers->order, stream, error));
-  if (buffers->records != NULL && block->count > 0) {
-    fill_records<<<(unsigned)((block->count + 255) / 256), 256, 0, stream>>>(
-        as_searched(buffers), block->dimensions, buffers->records);
-    KCP_CUDA_TRY(cudaGetLastError());
-  }
+  struct kcp_uploaded_points points = {buffers->columns, block->stride, buffers->ids,
+                                       (uint32_t)block->count, block->dimensions};
+  return points;
+}
+
+static enum kcp_status order_reference(const struct kcp_pair_plan *plan,
+                                       struct partition_buffers *buffers, cudaStream_t stream,
+                                       struct kcp_error *error) {
+  struct kcp_uploaded_points points = as_uploaded(buffers);
+  buffers->count = points.count;
+  buffers->is_sorted = sorts_reference(plan);
+  uint64_t of_a_place = plan->kernel == KCP_KERNEL_TILED ? plan->k : UINT64_MAX;
+  if (buffers->is_sorted)
+    return kcp_order_by_x(&buffers->sorter, &points, of_a_place, &buffers->sorted, &buffers->count,
+                          stream, error);
+  return kcp_order_by_id(&buffers->sorter, &points, &buffers->sorted, &buffers->is_sorted, stream,
+                         error);
+}
+
+static enum kcp_status order_queries(const struct kcp_pair_plan *plan,
+                                     struct partition_buffers *buffers, cudaStream_t stream,
+                                     struct kcp_error *error) {
+  struct kcp_uploaded_points points = as_uploaded(buffers);
+  buffers->count = points.count;
+  buffers->is_sorted = sorts_queries(plan);
+  if (!buffers->is_sorted) return KCP_OK;
+  return kcp_order_by_coordinates(&buffers->sorter, &points, &buffers->sorted, stream, error);
+}
+
+/* For the plain kernel. */
+static enum kcp_status make_records(struct partition_buffers *buffers, cudaStream_t stream,
+                                    struct kcp_error *error) {
+  if (buffers->records == NULL || buffers->count == 0) return KCP_OK;
+  fill_records<<<(buffers->count + 255) / 256, 256, 0, stream>>>(
+      as_searched(buffers), buffers->block.dimensions, buffers->records);
+  KCP_CUDA_TRY(cudaGetLastError());
   return KCP_OK;
 }
 
 static enum kcp_status load_reference(struct kcp_pair_search *search, uint64_t first_record,
                                       struct kcp_error *error) {
   struct partition_buffers *reference = &search->reference;
-  const struct kcp_points *block = &reference->block;
   cudaStream_t stream = search->slots[0].stream;
   uint32_t size = search->plan.subpartition_size;
   reference->first_record = first_record;
   KCP_TRY(upload(search, reference, stream, error));
   KCP_TRY(kcp_device_timer_begin(&reference->index, stream, error));
-  KCP_TRY(arrange(reference, stream, error));
-  if (sorts_reference(&search->plan)) {
-    uint64_t subpartitions = (block->count + size - 1) / size;
-    fill_index<<<(unsigned)((subpartitions + 255) / 256), 256, 0, stream>>>(
-        (uint32_t)block->count, size, reference->sorted_columns, search->first_x, search->last_x);
+  KCP_TRY(order_reference(&search->plan, reference, stream, error));
+  KCP_TRY(make_records(reference, stream, error));
+  if (sorts_reference(&search->plan) && reference->count > 0) {
+    uint32_t subpartitions = (reference->count - 1) / size + 1;
+    fill_index<<<(subpartitions + 255) / 256, 256, 0, stream>>>(
+        reference->count, size, reference->sorted.columns, search->first_x, search->last_x);
     KCP_CUDA_TRY(cudaGetLastError());
   }
   if (search->packed != NULL) {
     struct kcp_device_points points = as_searched(reference);
-    KCP_TRY(kcp_frame_pack(points.count, block->dimensions, points.columns, points.stride,
+    KCP_TRY(kcp_frame_pack(points.count, search->plan.dimensions, points.columns, points.stride,
                            search->box, search->frame, search->packed, stream, error));
   }
   KCP_TRY(kcp_device_timer_end(&reference->index, stream, error));
@@ -322,7 +339,8 @@ static enum kcp_status load_queries(struct kcp_pair_search *search, uint32_t slo
   slot->queries.first_record = first_record;
   KCP_TRY(upload(search, &slot->queries, slot->stream, error));
   KCP_TRY(kcp_device_timer_begin(&slot->queries.index, slot->stream, error));
-  KCP_TRY(arrange(&slot->queries, slot->stream, error));
+  KCP_TRY(order_queries(&search->plan, &slot->queries, slot->stream, error));
+  KCP_TRY(make_records(&slot->queries, slot->stream, error));
   return kcp_device_timer_end(&slot->queries.index, slot->stream, error);
 }
 

@@ -1,18 +1,57 @@
 #include "morton_sort.cuh"
 
+#include <cub/block/block_radix_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
+
+#include "kcp/ordered_bits.h"
 
 static const int threads = 256;
 
-struct kcp_morton_frame kcp_morton_frame_of(uint32_t axes, const double *low, const double *high) {
-  struct kcp_morton_frame frame = {};
-  double longest = 0;
-  for (uint32_t j = 0; j < axes; ++j) {
-    frame.low[j] = low[j];
-    longest = fmax(longest, high[j] - low[j]);
+static const int knot_threads = 1024;
+static const int knots_per_thread = KCP_MORTON_SAMPLE / knot_threads;
+
+struct ends {
+  double low[KCP_MAX_AXES], high[KCP_MAX_AXES];
+};
+
+/* A block an axis. */
+__global__ static void find_knots(const struct kcp_cells axes, const struct kcp_point_set set,
+                                  const struct ends ends, double *knots) {
+  typedef cub::BlockRadixSort<uint64_t, knot_threads, knots_per_thread> sort;
+  __shared__ typename sort::TempStorage storage;
+  const uint32_t axis = blockIdx.x;
+  const double *column = set.columns + axes.axis[axis] * set.stride;
+  uint64_t sampled[knots_per_thread];
+  double *own = knots + axis * KCP_MORTON_KNOTS;
+#pragma unroll
+  for (int s = 0; s < knots_per_thread; ++s) {
+    uint64_t number = threadIdx.x * knots_per_thread + s;
+    sampled[s] = kcp_ordered_bits(column[number * set.count / KCP_MORTON_SAMPLE]);
   }
-  frame.scale = longest > 0 ? fmin(2097152.0 / longest, 1e300) : 1;
-  return frame;
+  sort(storage).Sort(sampled);
+#pragma unroll
+  for (int s = 0; s < knots_per_thread; ++s) {
+    uint32_t number = threadIdx.x * knots_per_thread + s;
+    if (number % KCP_MORTON_SPACING == 0)
+      own[number / KCP_MORTON_SPACING] = kcp_from_ordered_bits(sampled[s]);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) own[0] = ends.low[axis];
+  if (threadIdx.x == 1) own[KCP_MORTON_PIECES] = ends.high[axis];
+}
+
+enum kcp_status kcp_morton_find_knots(const struct kcp_cells *axes, const struct kcp_point_set *set,
+                                      const double *low, const double *high, double *knots,
+                                      cudaStream_t stream, struct kcp_error *error) {
+  struct ends ends = {};
+  if (set->count == 0) return KCP_OK;
+  for (uint32_t j = 0; j < axes->axes; ++j) {
+    ends.low[j] = low[j];
+    ends.high[j] = high[j];
+  }
+  find_knots<<<axes->axes, knot_threads, 0, stream>>>(*axes, *set, ends, knots);
+  KCP_CUDA_TRY(cudaGetLastError());
+  return KCP_OK;
 }
 
 enum kcp_status kcp_morton_sorter_create(struct kcp_device_memory *memory, uint64_t capacity,
@@ -39,7 +78,7 @@ __global__ static void fill_keys(const struct kcp_cells axes, const struct kcp_m
   double point[KCP_MAX_AXES];
   kcp_set_axes(set, axes, index, point);
   bool left_out = set.ids != NULL && set.ids[index] > id_limit;
-  keys[i] = left_out ? UINT64_MAX : kcp_morton_key(axes.axes, frame.low, frame.scale, point);
+  keys[i] = left_out ? UINT64_MAX : kcp_morton_key(&frame, point);
   indices[i] = index;
 }
 

@@ -3,16 +3,14 @@
 #define KCP_KERNELS_MORTON_SORT_CUH
 
 #include "device.cuh"
+#include "kcp/morton.h"
 #include "threshold_points.cuh"
 
-/* The box that keys are relative to. */
-struct kcp_morton_frame {
-  double low[KCP_MAX_AXES];
-  double scale; /* 2^21 / the longest side */
-};
-
-/* The frame of a box given by its corners. */
-struct kcp_morton_frame kcp_morton_frame_of(uint32_t axes, const double *low, const double *high);
+/* Quantiles of a sample of the set's coordinates into `knots` (device memory for KCP_MAX_AXES *
+ * KCP_MORTON_KNOTS); low and high (host) are their extremes along the axes. */
+enum kcp_status kcp_morton_find_knots(const struct kcp_cells *axes, const struct kcp_point_set *set,
+                                      const double *low, const double *high, double *knots,
+                                      cudaStream_t stream, struct kcp_error *error);
 
 /* Scratch for up to `capacity` points, owned by the memory it was taken from. */
 struct kcp_morton_sorter {

@@ -38,7 +38,7 @@ __global__ static void count_sample(const struct kcp_cells axes,
   if (active) {
     double point[KCP_MAX_AXES];
     kcp_set_axes(sample, axes, q, point);
-    uint64_t key = kcp_morton_key(axes.axes, frame.low, frame.scale, point);
+    uint64_t key = kcp_morton_key(&frame, point);
     uint32_t low = 0, high = held_count;
     while (low < high) {
       uint32_t middle = low + (high - low) / 2;

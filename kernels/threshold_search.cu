@@ -9,6 +9,7 @@
 #include "box_tree.cuh"
 #include "cell_filter.cuh"
 #include "device.cuh"
+#include "kcp/axes.h"
 #include "kcp/threshold_search.h"
 #include "select_candidates.cuh"
 #include "threshold_guess.cuh"
@@ -46,6 +47,7 @@ struct side {
 
 struct kcp_threshold_engine_state {
   struct kcp_threshold_plan plan;
+  uint32_t dimensions; /* of the points since reset */
   struct kcp_device_memory memory;
   cudaStream_t stream;
   struct block blocks[2];
@@ -53,13 +55,16 @@ struct kcp_threshold_engine_state {
   struct kcp_point_set sample;
   uint64_t held_sampled;
   bool sample_counted;
-  struct kcp_cells cells;
+  struct kcp_axes axes;                         /* that may index */
+  struct kcp_cells cells;                       /* of the last mark; its axes are those that do */
   double low[KCP_MAX_AXES], high[KCP_MAX_AXES]; /* of the held points along the axes */
+  double *knots;                                /* of their Morton keys, on the device */
   bool box_known;
   bool endless;
   struct side sides[2];
   uint32_t *bitmap;
-  uint64_t round; /* seeds the hash of each filtering */
+  bool bitmap_is_marked; /* with the cells of the last mark */
+  uint64_t round;        /* seeds the hash of each filtering */
   struct kcp_box_tree tree;
   struct kcp_pair_planes pairs, spare_pairs;
   uint64_t pair_count;
@@ -87,8 +92,8 @@ static uint64_t bits_for(uint64_t points) {
   return power_of_two_from(points * bits_per_point);
 }
 
-static struct kcp_box_columns box_columns(const struct kcp_cells *cells) {
-  struct kcp_box_columns which = {cells->axes, {cells->axis[0], cells->axis[1], cells->axis[2]}};
+static struct kcp_box_columns box_columns(const struct kcp_axes *axes) {
+  struct kcp_box_columns which = {axes->count, {axes->axis[0], axes->axis[1], axes->axis[2]}};
   return which;
 }
 
@@ -112,7 +117,10 @@ static enum kcp_status make_block(engine_state *state, struct block *block,
   uint64_t capacity = state->plan.block_capacity, values = capacity * state->plan.dimensions;
   block->points.stride = capacity;
   block->points.dimensions = state->plan.dimensions;
-  KCP_TRY(kcp_pinned_array(&state->memory, capacity, &block->points.ids, "a block", error));
+  /* Ids stay on the host, where most files never read them into the block. */
+  block->points.ids = (uint64_t *)malloc(capacity * sizeof *block->points.ids);
+  if (block->points.ids == NULL)
+    return kcp_out_of_memory(error, "a block", capacity * sizeof *block->points.ids);
   KCP_TRY(kcp_pinned_array(&state->memory, values, &block->points.coordinates, "a block", error));
   KCP_TRY(kcp_device_array(&state->memory, values, &block->columns, "a block", error));
   KCP_CUDA_TRY(cudaEventCreateWithFlags(&block->done, cudaEventDisableTiming));
@@ -137,6 +145,7 @@ static enum kcp_status allocate(engine_state *state, struct kcp_error *error) {
   KCP_CUDA_TRY(cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking));
   KCP_TRY(kcp_device_array(memory, COUNTERS, &state->counters, "counters", error));
   KCP_TRY(kcp_device_array(memory, kcp_box_words, &state->box, "the box", error));
+  KCP_TRY(kcp_device_array(memory, KCP_MAX_AXES * KCP_MORTON_KNOTS, &state->knots, "knots", error));
   KCP_TRY(
       kcp_pinned_array(memory, kcp_box_words + COUNTERS, &state->host_words, "counters", error));
   KCP_TRY(kcp_pinned_array(memory, ranks_on_host, &state->host_ranks, "ranks", error));
@@ -165,6 +174,7 @@ static void destroy(engine_state *state) {
   if (state == NULL) return;
   cudaDeviceSynchronize();
   for (int b = 0; b < 2; ++b) {
+    free(state->blocks[b].points.ids);
     if (state->blocks[b].done != NULL) cudaEventDestroy(state->blocks[b].done);
     kcp_device_timer_destroy(&state->blocks[b].upload);
     kcp_device_timer_destroy(&state->blocks[b].filter);
@@ -175,11 +185,6 @@ static void destroy(engine_state *state) {
   free(state);
 }
 
-static void use_first_axes(engine_state *state) {
-  state->cells.axes = state->plan.dimensions < KCP_MAX_AXES ? state->plan.dimensions : KCP_MAX_AXES;
-  for (uint32_t j = 0; j < KCP_MAX_AXES; ++j) state->cells.axis[j] = j < state->cells.axes ? j : 0;
-}
-
 static enum kcp_status create(const struct kcp_threshold_plan *plan,
                               const struct kcp_device_info *device, engine_state **out,
                               struct kcp_error *error) {
@@ -187,7 +192,6 @@ static enum kcp_status create(const struct kcp_threshold_plan *plan,
   engine_state *state = (engine_state *)calloc(1, sizeof *state);
   if (state == NULL) return kcp_out_of_memory(error, "the search", sizeof *state);
   state->plan = *plan;
-  use_first_axes(state);
   enum kcp_status status = allocate(state, error);
   if (status != KCP_OK) {
     destroy(state);
@@ -231,15 +235,18 @@ static enum kcp_status get_counter(engine_state *state, enum counter which, uint
   return KCP_OK;
 }
 
-static enum kcp_status reset(engine_state *state, struct kcp_error *error) {
+static enum kcp_status reset(engine_state *state, uint32_t dimensions, struct kcp_error *error) {
   memset(&state->measurement, 0, sizeof state->measurement);
   state->held.count = 0;
   state->sample.count = 0;
   state->sample_counted = false;
   state->box_known = false;
+  state->bitmap_is_marked = false;
   state->pair_count = 0;
   state->sides[KCP_SIDE_HELD].kept.count = state->sides[KCP_SIDE_STREAMED].kept.count = 0;
-  use_first_axes(state);
+  state->dimensions = dimensions;
+  for (int b = 0; b < 2; ++b) state->blocks[b].points.dimensions = dimensions;
+  state->axes = kcp_axes_first(dimensions);
   KCP_CUDA_TRY(
       cudaMemsetAsync(state->counters, 0, COUNTERS * sizeof *state->counters, state->stream));
   return KCP_OK;
@@ -297,32 +304,10 @@ static enum kcp_status append_held(engine_state *state, uint32_t which, uint64_t
 
 /* ---- the guess ---- */
 
-/* In more than three dimensions, the three coordinates that spread most index. */
-static void choose_axes(engine_state *state, const struct kcp_points *sample) {
-  double best[KCP_MAX_AXES] = {-1, -1, -1};
-  if (sample->dimensions <= KCP_MAX_AXES) return;
-  for (uint32_t j = 0; j < sample->dimensions; ++j) {
-    const double *column = kcp_points_column(sample, j);
-    double mean = 0, spread = 0;
-    for (uint64_t i = 0; i < sample->count; ++i) mean += column[i] / (double)sample->count;
-    for (uint64_t i = 0; i < sample->count; ++i) spread += (column[i] - mean) * (column[i] - mean);
-    for (uint32_t a = 0; a < KCP_MAX_AXES; ++a) {
-      if (spread <= best[a]) continue;
-      for (uint32_t b = KCP_MAX_AXES - 1; b > a; --b) {
-        best[b] = best[b - 1];
-        state->cells.axis[b] = state->cells.axis[b - 1];
-      }
-      best[a] = spread;
-      state->cells.axis[a] = j;
-      break;
-    }
-  }
-  state->box_known = false;
-}
-
 static enum kcp_status load_sample(engine_state *state, const struct kcp_points *sample,
                                    struct kcp_error *error) {
-  choose_axes(state, sample);
+  state->axes = kcp_axes_of_sample(sample);
+  state->box_known = false;
   for (uint32_t j = 0; j < sample->dimensions; ++j)
     KCP_CUDA_TRY(cudaMemcpyAsync(state->sample.columns + j * state->sample.stride,
                                  kcp_points_column(sample, j), sample->count * sizeof(double),
@@ -336,23 +321,29 @@ static enum kcp_status load_sample(engine_state *state, const struct kcp_points 
   return KCP_OK;
 }
 
-/* The box of the held points along the axes, once for each held set. */
-static enum kcp_status find_box(engine_state *state, struct kcp_error *error) {
+/* The box and the Morton frame of the held points along the axes, once for each held set. */
+static enum kcp_status find_frame(engine_state *state, struct kcp_error *error) {
   if (state->box_known) return KCP_OK;
   uint64_t wanted_blocks = ((uint64_t)state->held.count + 255) / 256;
   unsigned blocks = wanted_blocks < 1 ? 1 : wanted_blocks > 1024 ? 1024 : (unsigned)wanted_blocks;
   kcp_box_clear<<<1, kcp_box_words, 0, state->stream>>>(state->box);
-  kcp_box_grow<<<blocks, 256, 0, state->stream>>>(state->held.count, box_columns(&state->cells),
+  kcp_box_grow<<<blocks, 256, 0, state->stream>>>(state->held.count, box_columns(&state->axes),
                                                   state->held.columns, state->held.stride,
                                                   state->box);
   KCP_CUDA_TRY(cudaGetLastError());
   KCP_CUDA_TRY(cudaMemcpyAsync(state->host_words, state->box, kcp_box_words * sizeof *state->box,
                                cudaMemcpyDeviceToHost, state->stream));
   KCP_CUDA_TRY(cudaStreamSynchronize(state->stream));
-  for (uint32_t j = 0; j < state->cells.axes; ++j) {
+  struct kcp_axes axes = state->axes;
+  for (uint32_t j = 0; j < axes.count; ++j) {
     state->low[j] = kcp_from_ordered_bits(state->host_words[j]);
     state->high[j] = kcp_from_ordered_bits(state->host_words[kcp_box_axes + j]);
   }
+  kcp_axes_drop_constant(&axes, state->low, state->high);
+  state->cells.axes = axes.count;
+  for (uint32_t j = 0; j < axes.count; ++j) state->cells.axis[j] = axes.axis[j];
+  KCP_TRY(kcp_morton_find_knots(&state->cells, &state->held, state->low, state->high, state->knots,
+                                state->stream, error));
   state->box_known = true;
   return KCP_OK;
 }
@@ -361,14 +352,14 @@ static enum kcp_status count_sample(engine_state *state, struct kcp_error *error
   uint64_t wanted = state->plan.held_sample;
   uint32_t sampled = state->held.count < wanted ? state->held.count : (uint32_t)wanted;
   struct kcp_morton_sorter *sorter = &state->sides[KCP_SIDE_HELD].sorter;
-  KCP_TRY(find_box(state, error));
-  struct kcp_morton_frame frame = kcp_morton_frame_of(state->cells.axes, state->low, state->high);
+  KCP_TRY(find_frame(state, error));
+  struct kcp_morton_frame frame = {state->cells.axes, state->knots};
   double step = sampled > 0 ? (double)state->held.count / sampled : 1;
   bool all = (uint64_t)sampled * state->sample.count <= all_sample_pairs;
   KCP_TRY(kcp_morton_sort(sorter, &state->cells, &frame, &state->held, step, sampled, UINT64_MAX,
                           state->stream, error));
   KCP_TRY(kcp_guess_count(&state->cells, &frame, state->plan.metric, state->plan.self,
-                          state->plan.dimensions, &state->held, sorter, sampled, &state->sample,
+                          state->dimensions, &state->held, sorter, sampled, &state->sample,
                           all ? sampled : guess_window, state->histogram, state->stream, error));
   state->held_sampled = sampled;
   state->sample_counted = true;
@@ -402,13 +393,14 @@ static struct kcp_cells cells_for(engine_state *state, double rank, uint64_t poi
 
 static enum kcp_status mark(engine_state *state, double rank, struct kcp_error *error) {
   KCP_TRY(begin_kernels(state, error));
-  KCP_TRY(find_box(state, error));
+  KCP_TRY(find_frame(state, error));
   state->endless = !(kcp_metric_distance(state->plan.metric, rank) < endless_distance);
   if (!state->endless) {
     state->cells = cells_for(state, rank, state->held.count);
     KCP_TRY(kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap, state->stream,
                            error));
   }
+  state->bitmap_is_marked = !state->endless;
   struct side *survivors = &state->sides[KCP_SIDE_STREAMED];
   survivors->current = 0;
   KCP_TRY(set_counter(state, COUNT_SURVIVORS, 0, error));
@@ -434,7 +426,12 @@ static enum kcp_status filter(engine_state *state, uint32_t which, uint64_t firs
   set.count = (uint32_t)block->points.count;
   KCP_TRY(upload(state, block, block->columns, block->points.stride, error));
   KCP_TRY(kcp_device_timer_begin(&block->filter, state->stream, error));
-  KCP_TRY(kcp_cells_probe(&state->cells, state->plan.dimensions, &set, KCP_TOUCH_POINT,
+  if (!state->endless && !state->bitmap_is_marked) {
+    KCP_TRY(kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap, state->stream,
+                           error));
+    state->bitmap_is_marked = true;
+  }
+  KCP_TRY(kcp_cells_probe(&state->cells, state->dimensions, &set, KCP_TOUCH_POINT,
                           state->endless ? NULL : state->bitmap, &kept,
                           state->counters + COUNT_SURVIVORS, state->stream, error));
   KCP_TRY(kcp_device_timer_end(&block->filter, state->stream, error));
@@ -455,7 +452,7 @@ static enum kcp_status keep_marked(engine_state *state, enum kcp_side number,
   struct kcp_point_set kept = buffer_of(side, into);
   uint64_t count = 0;
   KCP_TRY(set_counter(state, COUNT_KEPT, 0, error));
-  KCP_TRY(kcp_cells_probe(&state->cells, state->plan.dimensions, from, touch, bitmap, &kept,
+  KCP_TRY(kcp_cells_probe(&state->cells, state->dimensions, from, touch, bitmap, &kept,
                           state->counters + COUNT_KEPT, state->stream, error));
   KCP_TRY(get_counter(state, COUNT_KEPT, &count, error));
   side->kept = kept;
@@ -469,6 +466,7 @@ static enum kcp_status filter_mutually(engine_state *state, double rank, struct 
   struct side *held = &state->sides[KCP_SIDE_HELD];
   struct side *streamed = &state->sides[KCP_SIDE_STREAMED];
   struct kcp_point_set held_now = state->held;
+  state->bitmap_is_marked = false;
   for (;;) {
     uint64_t before = (uint64_t)held_now.count + streamed->kept.count;
     state->cells = cells_for(state, rank, streamed->kept.count);
@@ -510,13 +508,11 @@ static enum kcp_status reduce(engine_state *state, double rank, struct kcp_error
   return end_kernels(state, KCP_PHASE_KERNEL, error);
 }
 
-/* The bitmap was used for other cells: it is marked again for further blocks of the pass. */
+/* The bitmap was used for other cells: the next filter marks it again. */
 static enum kcp_status clear_survivors(engine_state *state, struct kcp_error *error) {
   KCP_TRY(set_counter(state, COUNT_SURVIVORS, 0, error));
   for (struct side &side : state->sides) side.kept.count = side.sorted.count = 0;
-  if (state->endless) return KCP_OK;
-  return kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap, state->stream,
-                        error);
+  return KCP_OK;
 }
 
 /* ---- joining ---- */
@@ -551,7 +547,7 @@ __global__ static void find_key(const uint64_t *keys, uint32_t count, uint64_t k
 static enum kcp_status sort_side(engine_state *state, enum kcp_side number, uint64_t id_limit,
                                  struct kcp_error *error) {
   struct side *side = &state->sides[number];
-  struct kcp_morton_frame frame = kcp_morton_frame_of(state->cells.axes, state->low, state->high);
+  struct kcp_morton_frame frame = {state->cells.axes, state->knots};
   uint64_t count = side->kept.count;
   side->sorted = buffer_of(side, 1 - side->current);
   side->is_sorted = true;
@@ -570,7 +566,7 @@ static enum kcp_status sort_side(engine_state *state, enum kcp_side number, uint
   side->sorted.count = (uint32_t)count;
   if (count > 0)
     gather<<<(unsigned)((count + 255) / 256), 256, 0, state->stream>>>(
-        (uint32_t)count, state->plan.dimensions, side->sorter.order, side->kept, side->sorted);
+        (uint32_t)count, state->dimensions, side->sorter.order, side->kept, side->sorted);
   KCP_CUDA_TRY(cudaGetLastError());
   if (number == KCP_SIDE_HELD)
     KCP_TRY(kcp_box_tree_build(&state->tree, &state->cells, &side->sorted, state->stream, error));
@@ -585,7 +581,7 @@ static enum kcp_status join(engine_state *state, double rank, enum kcp_join_kind
     if (!state->sides[side].is_sorted) KCP_TRY(sort_side(state, side, UINT64_MAX, error));
   KCP_TRY(set_counter(state, COUNT_PAIRS, state->pair_count, error));
   KCP_TRY(kcp_box_tree_join(&state->tree, &state->cells, state->plan.metric, state->plan.self,
-                            state->plan.dimensions, &state->sides[KCP_SIDE_HELD].sorted,
+                            state->dimensions, &state->sides[KCP_SIDE_HELD].sorted,
                             &state->sides[KCP_SIDE_STREAMED].sorted, rank, kind, &state->pairs,
                             state->stream, error));
   KCP_TRY(get_counter(state, COUNT_PAIRS, &total, error));

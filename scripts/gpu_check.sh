@@ -4,8 +4,8 @@
 #   scripts/gpu_check.sh OUT_DIR [BUILD_DIR] [STAGE...]
 #
 # BUILD_DIR holds a finished build (kcp and tests/); without it one is made in build/gpu. Stages:
-# tests sanitizer timings top-k (all by default). Writes OUT_DIR/*.json and *.log; exits non-zero when a
-# check failed. KCP_DEVICE=cpu tries the script itself on a machine without a GPU.
+# tests sanitizer timings top-k (all by default). Writes OUT_DIR/*.json and *.md, and what was said into
+# OUT_DIR/checks.log; exits non-zero when a check failed. KCP_DEVICE=cpu tries the script itself on a machine without a GPU.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/gpu_check.sh OUT_DIR [BUILD_DIR] [STAGE...]}
@@ -28,24 +28,29 @@ trap 'rm -rf "$data"' EXIT
 check() { # name, command...: runs it, notes failure
   local name=$1 started=$SECONDS
   shift
-  if "$@" >"$out/$name.log" 2>&1; then
+  if "$@" >"$data/log" 2>&1; then
     echo "ok      $name ($((SECONDS - started)) s)"
   else
     echo "FAILED  $name"
-    tail -15 "$out/$name.log"
+    tail -15 "$data/log"
     failures=$((failures + 1))
   fi
+  { echo "==== $name"; cat "$data/log"; } >>"$out/checks.log"
 }
 
-# The tests with label gpu; a build folder that was moved is run without CTest.
+# The tests with label gpu, through CTest, which names each by its full path: for a build folder that
+# was moved here, a copy of its test lists is made that names the tests where they are now.
 run_tests() {
-  if [ -f "$build/CTestTestfile.cmake" ] && grep -qF "$build" "$build/tests/CTestTestfile.cmake" 2>/dev/null; then
-    check ctest-gpu ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error
-  else
-    for test in "$build"/tests/*_gpu "$build"/tests/test_parity; do
-      if [ -x "$test" ]; then check "$(basename "$test")-gpu" env KCP_TEST_BACKEND="$device" "$test"; fi
+  local lists=$build was
+  was=$(sed -n 's/^# Build directory: //p' "$build/CTestTestfile.cmake")
+  if [ "$was" != "$(realpath "$build")" ]; then
+    lists=$data/lists
+    mkdir -p "$lists/tests"
+    for list in CTestTestfile.cmake tests/CTestTestfile.cmake; do
+      sed "s|$was|$(realpath "$build")|g" "$build/$list" >"$lists/$list"
     done
   fi
+  check ctest-gpu ctest --test-dir "$lists" -L gpu --output-on-failure --no-tests=error
 }
 
 # Every algorithm, buffer and kernel on a small input under memcheck, two of them under racecheck.
@@ -90,8 +95,8 @@ for stage in $stages; do
   case $stage in
     tests) run_tests ;;
     sanitizer) run_sanitizer ;;
-    timings) check timings python3 "$root/scripts/gpu_timings.py" "$kcp" "$out" "$device" ; tail -80 "$out/timings.log" ;;
-    top-k) check top_k python3 "$root/scripts/gpu_top_k.py" "$kcp" "$out" "$device" ; tail -200 "$out/top_k.log" ;;
+    timings) check timings python3 "$root/scripts/gpu_timings.py" "$kcp" "$out" "$device" ;;
+    top-k) check top_k python3 "$root/scripts/gpu_top_k.py" "$kcp" "$out" "$device" ;;
     *) echo "no stage '$stage'"; exit 2 ;;
   esac
 done

@@ -7,27 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "coordinate_survey.h"
 #include "formats/formats.h"
 #include "kcp/interrupt.h"
 
 enum { MOST_DIMENSIONS = 1024 * 1024 };
-
-/* Extremes of coordinates; each thread keeps its own and adds it to that of the dataset. */
-struct survey {
-  double smallest_magnitude;
-  double *minimum; /* per dimension; one allocation with `maximum` */
-  double *maximum;
-};
-
-struct column_extremes {
-  double minimum;
-  double maximum;
-  double smallest_magnitude;
-  bool finite;
-};
 
 /* One kcp_dataset_read, shared by the threads that work on it. */
 struct reading {
@@ -89,40 +77,15 @@ enum kcp_status kcp_dataset_open_file(struct kcp_dataset *dataset, struct kcp_er
   return KCP_OK;
 }
 
-static enum kcp_status survey_begin(uint32_t dimensions, struct survey *survey,
-                                    struct kcp_error *error) {
-  survey->smallest_magnitude = INFINITY;
-  survey->minimum = calloc(2 * (size_t)dimensions, sizeof *survey->minimum);
-  if (survey->minimum == NULL)
-    return kcp_out_of_memory(error, "coordinate ranges", 16ULL * dimensions);
-  survey->maximum = survey->minimum + dimensions;
-  for (uint32_t j = 0; j < dimensions; ++j) {
-    survey->minimum[j] = INFINITY;
-    survey->maximum[j] = -INFINITY;
-  }
-  return KCP_OK;
-}
-
 static enum kcp_status range_begin(struct kcp_dataset *dataset, struct kcp_error *error) {
-  struct survey survey = {0};
-  enum kcp_status status = survey_begin(dataset->dimensions, &survey, error);
+  struct kcp_survey survey = {0};
+  enum kcp_status status = kcp_survey_begin(dataset->dimensions, &survey, error);
   if (status != KCP_OK) return status;
   dataset->range = (struct kcp_coordinate_range){.smallest_magnitude = INFINITY,
                                                  .dimensions = dataset->dimensions,
                                                  .minimum = survey.minimum,
                                                  .maximum = survey.maximum};
   return KCP_OK;
-}
-
-static void range_add(struct kcp_coordinate_range *range, const struct survey *survey) {
-  for (uint32_t j = 0; j < range->dimensions; ++j) {
-    range->minimum[j] = fmin(range->minimum[j], survey->minimum[j]);
-    range->maximum[j] = fmax(range->maximum[j], survey->maximum[j]);
-    if (range->minimum[j] > range->maximum[j]) continue;
-    double magnitude = fmax(fabs(range->minimum[j]), fabs(range->maximum[j]));
-    range->largest_magnitude = fmax(range->largest_magnitude, magnitude);
-  }
-  range->smallest_magnitude = fmin(range->smallest_magnitude, survey->smallest_magnitude);
 }
 
 static enum kcp_status open_as(const char *path, const struct kcp_format *format,
@@ -185,6 +148,7 @@ enum kcp_status kcp_dataset_open_as(const char *path, const char *format_name,
 void kcp_dataset_close(struct kcp_dataset *dataset) {
   if (dataset == NULL) return;
   if (dataset->format != NULL && dataset->format->close != NULL) dataset->format->close(dataset);
+  if (dataset->mapping != NULL) munmap(dataset->mapping, dataset->file_bytes);
   if (dataset->descriptor >= 0) close(dataset->descriptor);
   free(dataset->range.minimum);
   free(dataset->chunk_starts);
@@ -273,59 +237,6 @@ uint64_t kcp_dataset_chunk_of(const struct kcp_dataset *dataset, uint64_t record
   return low;
 }
 
-/* Several independent lanes, since each extreme depends on the one before it. */
-enum { LANES = 4 };
-
-static struct column_extremes column_extremes(const double *values, uint64_t count) {
-  double minimum[LANES], maximum[LANES], smallest[LANES], residue[LANES];
-  for (int lane = 0; lane < LANES; ++lane) {
-    minimum[lane] = INFINITY;
-    maximum[lane] = -INFINITY;
-    smallest[lane] = INFINITY;
-    residue[lane] = 0.0;
-  }
-  uint64_t whole = count - count % LANES;
-  for (uint64_t i = 0; i < whole; i += LANES) {
-    for (int lane = 0; lane < LANES; ++lane) {
-      double value = values[i + (uint64_t)lane];
-      double magnitude = value == 0.0 ? INFINITY : fabs(value);
-      minimum[lane] = value < minimum[lane] ? value : minimum[lane];
-      maximum[lane] = value > maximum[lane] ? value : maximum[lane];
-      smallest[lane] = magnitude < smallest[lane] ? magnitude : smallest[lane];
-      residue[lane] += value - value; /* NaN from the first value that is not finite */
-    }
-  }
-  for (uint64_t i = whole; i < count; ++i) {
-    double value = values[i];
-    minimum[0] = fmin(minimum[0], value);
-    maximum[0] = fmax(maximum[0], value);
-    if (value != 0.0) smallest[0] = fmin(smallest[0], fabs(value));
-    residue[0] += value - value;
-  }
-  struct column_extremes extremes = {minimum[0], maximum[0], smallest[0], residue[0] == 0.0};
-  for (int lane = 1; lane < LANES; ++lane) {
-    extremes.minimum = fmin(extremes.minimum, minimum[lane]);
-    extremes.maximum = fmax(extremes.maximum, maximum[lane]);
-    extremes.smallest_magnitude = fmin(extremes.smallest_magnitude, smallest[lane]);
-    extremes.finite &= residue[lane] == 0.0;
-  }
-  return extremes;
-}
-
-/* Adds the points to the survey; false, with a survey of no use, when a coordinate is not finite.
- */
-static bool survey_points(const struct kcp_points *points, struct survey *survey) {
-  bool finite = true;
-  for (uint32_t j = 0; j < points->dimensions; ++j) {
-    struct column_extremes extremes = column_extremes(kcp_points_column(points, j), points->count);
-    survey->minimum[j] = fmin(survey->minimum[j], extremes.minimum);
-    survey->maximum[j] = fmax(survey->maximum[j], extremes.maximum);
-    survey->smallest_magnitude = fmin(survey->smallest_magnitude, extremes.smallest_magnitude);
-    finite &= extremes.finite;
-  }
-  return finite;
-}
-
 /* The first coordinate of point `i` that is not finite; `dimensions` when all are. */
 static uint32_t invalid_coordinate(const struct kcp_points *points, uint64_t i) {
   for (uint32_t j = 0; j < points->dimensions; ++j)
@@ -378,7 +289,7 @@ static void scale_points(const double scale[2], struct kcp_points *points) {
 
 /* Reads records first .. end - 1, which lie in one chunk, to their place among the points. */
 static enum kcp_status read_chunk(const struct reading *reading, uint64_t first, uint64_t end,
-                                  struct kcp_scratch *scratch, struct survey *survey,
+                                  struct kcp_scratch *scratch, struct kcp_survey *survey,
                                   uint64_t *kept, struct kcp_error *error) {
   const struct kcp_dataset *dataset = reading->dataset;
   uint64_t offset = first - reading->first;
@@ -392,7 +303,7 @@ static enum kcp_status read_chunk(const struct reading *reading, uint64_t first,
     for (uint64_t i = 0; i < points.count; ++i) points.ids[i] = first + i;
   if (dataset->drop_invalid) leave_out_invalid(&points);
   /* A record that is not finite comes before the one at which decoding stopped. */
-  if (!survey_points(&points, survey)) return invalid_record(dataset, &points, first, error);
+  if (!kcp_survey_points(&points, survey)) return invalid_record(dataset, &points, first, error);
   scale_points(dataset->scale, &points);
   *kept = points.count;
   return status;
@@ -412,7 +323,7 @@ static void note_failure(struct reading *reading, uint64_t chunk, enum kcp_statu
 }
 
 static void read_one(struct reading *reading, uint64_t chunk, struct kcp_scratch *scratch,
-                     struct survey *survey) {
+                     struct kcp_survey *survey) {
   const struct kcp_dataset *dataset = reading->dataset;
   uint64_t failed_chunk;
 #pragma omp atomic read
@@ -441,17 +352,17 @@ static void read_chunks(struct reading *reading, uint64_t end_chunk) {
   {
     struct kcp_error error;
     struct kcp_scratch scratch = {0};
-    struct survey survey = {0};
-    enum kcp_status begun = survey_begin(dataset->dimensions, &survey, &error);
+    struct kcp_survey survey = {0};
+    enum kcp_status begun = kcp_survey_begin(dataset->dimensions, &survey, &error);
     if (begun != KCP_OK) note_failure(reading, 0, begun, &error);
 #pragma omp for schedule(dynamic)
     for (uint64_t chunk = reading->first_chunk; chunk < end_chunk; ++chunk)
       if (begun == KCP_OK) read_one(reading, chunk, &scratch, &survey);
     if (begun == KCP_OK && reading->status == KCP_OK) {
 #pragma omp critical(kcp_dataset_range)
-      range_add(&dataset->range, &survey);
+      kcp_range_add(&dataset->range, &survey);
     }
-    if (begun == KCP_OK) free(survey.minimum);
+    if (begun == KCP_OK) kcp_survey_free(&survey);
     kcp_scratch_free(&scratch);
   }
 }

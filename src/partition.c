@@ -30,11 +30,11 @@ static uint64_t divide_up(uint64_t a, uint64_t b) {
 }
 
 /* Bytes that a point of a partition takes: its columns and id as read and as sorted, keys and
- * indices of the sort in two copies, its binary32 copy for the filter (D1) or
- * keys of y and z (D2). */
+ * indices of the sort in two copies and the library's scratch for as much, its binary32 copy for
+ * the filter. */
 static uint64_t point_bytes(const struct kcp_pair_plan *plan) {
   uint64_t columns = 8 + 8 * (uint64_t)plan->dimensions;
-  return 2 * columns + 2 * (8 + 4) + 20;
+  return 2 * columns + 2 * (8 + 4) + 16 + 16;
 }
 
 static double list_bytes(const struct kcp_pair_plan *plan) {
@@ -191,6 +191,11 @@ enum kcp_status kcp_pair_plan_make(const struct kcp_job *job, struct kcp_pair_pl
   if (plan->variant.overlaps)
     plan->slots = (uint32_t)(request->streams > 0 ? request->streams : DEFAULT_STREAMS);
   plan->points_per_thread = (uint32_t)choose_points_per_thread(job, plan);
+  if (plan->kernel == KCP_KERNEL_PLAIN && plan->dimensions > 3 &&
+      job->backend->kind == KCP_BACKEND_CUDA)
+    return kcp_fail(error, KCP_BAD_INPUT,
+                    "--kernel plain works on records of 3 coordinates, not %u; use --kernel tiled",
+                    plan->dimensions);
   enum kcp_status status = plan_partitions(job, plan, error);
   if (status != KCP_OK) return status;
 

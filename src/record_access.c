@@ -137,6 +137,16 @@ static enum kcp_status read_group(struct kcp_dataset *dataset, const struct want
   return KCP_OK;
 }
 
+/* From a mapping whose pages the search has just read. */
+static void mapped_ids_of(const struct kcp_dataset *dataset, const uint64_t *records,
+                          uint64_t count, uint64_t *ids) {
+  const unsigned char *rows = (const unsigned char *)dataset->mapping + dataset->layout.data_offset;
+  int workers = count < 4096 ? 1 : omp_get_max_threads();
+#pragma omp parallel for num_threads(workers)
+  for (uint64_t i = 0; i < count; ++i)
+    memcpy(ids + i, rows + records[i] * dataset->layout.row_bytes, sizeof *ids);
+}
+
 enum kcp_status kcp_dataset_ids_of(struct kcp_dataset *dataset, const uint64_t *records,
                                    uint64_t count, uint64_t *ids, struct kcp_error *error) {
   if (!dataset->has_ids) {
@@ -144,6 +154,10 @@ enum kcp_status kcp_dataset_ids_of(struct kcp_dataset *dataset, const uint64_t *
     return KCP_OK;
   }
   if (count == 0) return KCP_OK;
+  if (dataset->mapping != NULL && dataset->layout.prefix_bytes == sizeof *ids) {
+    mapped_ids_of(dataset, records, count, ids);
+    return KCP_OK;
+  }
   struct wanted_record *wanted = malloc(count * sizeof *wanted);
   if (wanted == NULL) return kcp_out_of_memory(error, "record numbers", count * sizeof *wanted);
   for (uint64_t i = 0; i < count; ++i) wanted[i] = (struct wanted_record){records[i], i};

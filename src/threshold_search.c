@@ -6,14 +6,23 @@
 #include <string.h>
 
 #include "kcp/interrupt.h"
+#include "kcp/mapped_rows.h"
 #include "kcp/record_access.h"
+#include "kcp/sorting.h"
 
-#define BLOCK_POINTS (UINT64_C(1) << 20)
+#define GPU_BLOCK_POINTS (UINT64_C(1) << 20)
+#define CPU_BLOCK_POINTS (UINT64_C(1) << 17) /* stay in the caches */
 #define HELD_SAMPLE (UINT64_C(1) << 17)
-#define STREAMED_SAMPLE (UINT64_C(1) << 18)
+#define GPU_STREAMED_SAMPLE (UINT64_C(1) << 18)
+#define CPU_STREAMED_SAMPLE (UINT64_C(1) << 16)
 #define MIN_PAIR_CAPACITY (UINT64_C(1) << 22)
 /* With no more pairs than this in all, every pair is a candidate and nothing is guessed. */
 #define ALL_PAIRS 0x1p22
+/* Parts of a long stream after which the rank is tightened: the first, and then so many times as
+ * much. */
+#define FIRST_TIGHTENING 32
+#define NEXT_TIGHTENING 8
+#define PARALLEL_FROM 100000               /* short work on this many pairs is worth all cores */
 #define CAPACITY_LIMIT (UINT64_C(1) << 31) /* indices of points on a device are 32 bits */
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
@@ -58,7 +67,8 @@ static enum kcp_status make_plan(const struct kcp_job *job, struct kcp_threshold
   plan->dimensions = kcp_dataset_dimensions(job->reference);
   plan->k = maximum(1, minimum(request->k, job->pair_count));
   plan->held_sample = minimum(HELD_SAMPLE, held);
-  plan->streamed_sample = minimum(STREAMED_SAMPLE, streamed);
+  bool on_gpu = job->backend->kind == KCP_BACKEND_CUDA;
+  plan->streamed_sample = minimum(on_gpu ? GPU_STREAMED_SAMPLE : CPU_STREAMED_SAMPLE, streamed);
   double per_point = point_bytes(plan->dimensions);
 
   /* Pairs take a quarter of the memory at most, blocks and samples another, points the rest. */
@@ -74,7 +84,8 @@ static enum kcp_status make_plan(const struct kcp_job *job, struct kcp_threshold
         2 * (double)plan->k * pair_bytes / 1e9, available / 4e9);
   plan->pair_capacity = pair_room;
   double blocks = available / 4 / per_point / 4;
-  plan->block_capacity = minimum(BLOCK_POINTS, blocks < 1 ? 1 : (uint64_t)blocks);
+  plan->block_capacity =
+      minimum(on_gpu ? GPU_BLOCK_POINTS : CPU_BLOCK_POINTS, blocks < 1 ? 1 : (uint64_t)blocks);
   plan->block_capacity = minimum(plan->block_capacity, maximum(1, streamed));
   plan->held_sample = minimum(plan->held_sample, (uint64_t)maximum(64, plan->block_capacity));
   plan->streamed_sample = minimum(plan->streamed_sample, maximum(64, plan->block_capacity));
@@ -116,6 +127,9 @@ struct flow {
   uint64_t best_count;
   uint64_t held_loaded_from; /* first record of what the engine holds; UINT64_MAX: nothing */
   uint64_t points_streamed;
+  uint32_t dimensions; /* coordinates that are read: all, or all but a last one that is constant */
+  double constant;     /* that last one */
+  bool not_constant;   /* it turned out otherwise */
 };
 
 enum kcp_status kcp_threshold_prepare(const struct kcp_job *job, void **state,
@@ -176,9 +190,15 @@ static enum kcp_status read_block(struct flow *flow, struct kcp_dataset *dataset
   enum kcp_status status = flow->engine->block(flow->state, which, &block, error);
   if (status != KCP_OK) return status;
   double started = kcp_now();
-  status = kcp_dataset_read(dataset, first, count, block, error);
+  if (kcp_dataset_map(dataset))
+    status = kcp_dataset_read_leading(dataset, first, count, &flow->constant, block,
+                                      &flow->not_constant, error);
+  else
+    status = kcp_dataset_read(dataset, first, count, block, error);
   flow->measurement->phase_s[KCP_PHASE_READ] += kcp_now() - started;
-  flow->measurement->bytes_read += count * (8 + 8 * (uint64_t)block->dimensions);
+  flow->measurement->bytes_read += count * (8 + 8 * (uint64_t)flow->plan.dimensions);
+  if (status == KCP_OK && flow->not_constant)
+    return kcp_fail(error, KCP_FAILED, "the last coordinate is not constant");
   return status;
 }
 
@@ -207,7 +227,7 @@ static double farther(const struct flow *flow, double rank, double factor) {
 }
 
 static double axes_of(const struct flow *flow) {
-  return flow->plan.dimensions < KCP_MAX_AXES ? flow->plan.dimensions : KCP_MAX_AXES;
+  return flow->dimensions < KCP_MAX_AXES ? flow->dimensions : KCP_MAX_AXES;
 }
 
 /* How many of the sampled pairs are wanted so that k of all pairs are surely closer: the expected
@@ -230,6 +250,7 @@ static enum kcp_status guess_rank(struct flow *flow, double *rank, struct kcp_er
   if (status == KCP_OK)
     status = kcp_dataset_sample(flow->streamed, flow->plan.streamed_sample, &sample, error);
   flow->measurement->phase_s[KCP_PHASE_READ] += kcp_now() - started;
+  sample.dimensions = flow->dimensions;
   if (status == KCP_OK) status = flow->engine->load_sample(flow->state, &sample, error);
   uint64_t wanted = wanted_in_sample(flow, sample.count), asked = wanted;
   double guess = INFINITY;
@@ -249,12 +270,6 @@ static enum kcp_status guess_rank(struct flow *flow, double *rank, struct kcp_er
 
 /* ---- pairs taken over: ids looked up, in order, the first k kept ---- */
 
-static int compare_candidates(const void *a, const void *b) {
-  const struct kcp_candidate *left = a, *right = b;
-  if (kcp_candidate_before(left, right)) return -1;
-  return kcp_candidate_before(right, left) ? 1 : 0;
-}
-
 static void name_pair(const struct flow *flow, uint64_t held_id, uint64_t streamed_id, double rank,
                       struct kcp_candidate *pair) {
   bool held_first = flow->plan.self ? held_id < streamed_id : flow->held_is_reference;
@@ -266,6 +281,7 @@ static void name_pair(const struct flow *flow, uint64_t held_id, uint64_t stream
 static enum kcp_status look_up_ids(struct kcp_dataset *dataset, const struct kcp_record_pair *pairs,
                                    enum kcp_side side, uint64_t count, uint64_t *records,
                                    uint64_t *ids, struct kcp_error *error) {
+#pragma omp parallel for if (count > PARALLEL_FROM)
   for (uint64_t i = 0; i < count; ++i)
     records[i] = side == KCP_SIDE_HELD ? pairs[i].held : pairs[i].streamed;
   return kcp_dataset_ids_of(dataset, records, count, ids, error);
@@ -291,11 +307,12 @@ static enum kcp_status take_over(struct flow *flow, struct kcp_error *error) {
         look_up_ids(flow->streamed, pairs, KCP_SIDE_STREAMED, count, ids, ids + 2 * room, error);
   if (status == KCP_OK) status = flow->engine->truncate_pairs(flow->state, 0, error);
   if (status != KCP_OK) goto cleanup;
+#pragma omp parallel for if (count > PARALLEL_FROM)
   for (uint64_t i = 0; i < count; ++i)
     name_pair(flow, ids[room + i], ids[2 * room + i], pairs[i].rank,
               &flow->best[flow->best_count + i]);
   flow->best_count += count;
-  qsort(flow->best, flow->best_count, sizeof *flow->best, compare_candidates);
+  status = kcp_sort_candidates(flow->best, flow->best_count, error);
   flow->best_count = minimum(flow->best_count, flow->plan.k);
 
 cleanup:
@@ -328,11 +345,6 @@ static enum kcp_status make_room(struct flow *flow, struct kcp_error *error) {
 
 /* ---- ties: more pairs at one rank than there is room for ---- */
 
-static int compare_ids(const void *a, const void *b) {
-  uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-  return left < right ? -1 : left > right;
-}
-
 /* The ids of what reduce left of a side, given to the engine, and sorted into *sorted (caller
  * frees). */
 static enum kcp_status load_ids(struct flow *flow, enum kcp_side side, uint64_t **sorted,
@@ -349,7 +361,7 @@ static enum kcp_status load_ids(struct flow *flow, enum kcp_side side, uint64_t 
       status = kcp_dataset_ids_of(side == KCP_SIDE_HELD ? flow->held : flow->streamed, records,
                                   count, ids, error);
     if (status == KCP_OK) status = flow->engine->set_ids(flow->state, side, ids, error);
-    if (status == KCP_OK) qsort(ids, count, sizeof *ids, compare_ids);
+    if (status == KCP_OK) status = kcp_sort_ids(ids, count, error);
   }
   free(records);
   if (status != KCP_OK) {
@@ -453,24 +465,41 @@ static enum kcp_status join_survivors(struct flow *flow, double *rank, struct kc
   return status == KCP_OK ? engine->clear_survivors(flow->state, error) : status;
 }
 
+/* The survivors so far, joined before the stream goes on: k pairs found in a part of it bound the
+ * rank better than a sample could, and what follows is filtered by that. */
+static enum kcp_status tighten_midway(struct flow *flow, double *rank, struct kcp_error *error) {
+  double before = *rank;
+  enum kcp_status status = join_survivors(flow, rank, error);
+  if (status == KCP_OK) status = tighten(flow, rank, error);
+  if (status == KCP_OK && *rank < before) status = flow->engine->mark(flow->state, *rank, error);
+  return status;
+}
+
 /* The streamed set against what is held. */
 static enum kcp_status stream_once(struct flow *flow, double *rank, struct kcp_error *error) {
   const struct kcp_threshold_engine *engine = flow->engine;
   enum kcp_status status = engine->mark(flow->state, *rank, error);
   uint64_t survivors_at_most = 0;
+  uint64_t long_stream = FIRST_TIGHTENING * flow->plan.block_capacity;
+  uint64_t tighten_at =
+      flow->streamed_count > long_stream ? flow->streamed_count / FIRST_TIGHTENING : UINT64_MAX;
   uint32_t which = 0;
   for (uint64_t first = 0; status == KCP_OK && first < flow->streamed_count;
        first += flow->plan.block_capacity) {
     uint64_t count = minimum(flow->plan.block_capacity, flow->streamed_count - first);
-    if (survivors_at_most + count > flow->plan.survivor_capacity) {
+    if (first >= tighten_at) {
+      status = tighten_midway(flow, rank, error);
+      survivors_at_most = 0;
+      tighten_at = first * NEXT_TIGHTENING;
+    }
+    if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
       status = engine->survivors(flow->state, &survivors_at_most, error);
       if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
         status = join_survivors(flow, rank, error);
         survivors_at_most = 0;
       }
-      if (status != KCP_OK) break;
     }
-    status = read_block(flow, flow->streamed, first, count, which, error);
+    if (status == KCP_OK) status = read_block(flow, flow->streamed, first, count, which, error);
     if (status == KCP_OK) status = engine->filter(flow->state, which, first, error);
     survivors_at_most += count;
     which = 1 - which;
@@ -498,7 +527,7 @@ static enum kcp_status pass(struct flow *flow, double *rank, struct kcp_error *e
 
 static enum kcp_status search(struct flow *flow, struct kcp_error *error) {
   double rank;
-  enum kcp_status status = flow->engine->reset(flow->state, error);
+  enum kcp_status status = flow->engine->reset(flow->state, flow->dimensions, error);
   if (status == KCP_OK) status = load_held(flow, 0, error);
   if (status == KCP_OK) status = guess_rank(flow, &rank, error);
   while (status == KCP_OK) {
@@ -514,6 +543,29 @@ static enum kcp_status search(struct flow *flow, struct kcp_error *error) {
   return status;
 }
 
+/* A third coordinate that is 0 throughout is what two dimensions look like in a .bin: where the
+ * first records have one and the same, the others are tried without it. Reading checks that they
+ * have it too. */
+static enum kcp_status choose_dimensions(struct flow *flow, struct kcp_error *error) {
+  struct kcp_dataset *datasets[] = {flow->held, flow->streamed};
+  double third[2];
+  flow->dimensions = flow->plan.dimensions;
+  flow->not_constant = false;
+  if (flow->dimensions != 3) return KCP_OK;
+  for (int d = 0; d < 2; ++d) {
+    struct kcp_points first;
+    if (!kcp_dataset_map(datasets[d])) return KCP_OK;
+    enum kcp_status status = kcp_points_allocate(1, 3, &first, error);
+    if (status == KCP_OK) status = kcp_dataset_read(datasets[d], 0, 1, &first, error);
+    if (status == KCP_OK) third[d] = first.coordinates[2];
+    kcp_points_free(&first);
+    if (status != KCP_OK) return status;
+  }
+  flow->constant = third[0];
+  if (third[0] == third[1]) flow->dimensions = 2;
+  return KCP_OK;
+}
+
 enum kcp_status kcp_threshold_run(const struct kcp_job *job, void *state, struct kcp_answer *answer,
                                   struct kcp_measurement *measurement, struct kcp_error *error) {
   struct flow *flow = state;
@@ -525,7 +577,14 @@ enum kcp_status kcp_threshold_run(const struct kcp_job *job, void *state, struct
   flow->held_loaded_from = UINT64_MAX;
   flow->points_streamed = 0;
   if (job->pair_count == 0) return KCP_OK;
-  enum kcp_status status = search(flow, error);
+  enum kcp_status status = choose_dimensions(flow, error);
+  if (status == KCP_OK) status = search(flow, error);
+  if (flow->not_constant) {
+    flow->dimensions = flow->plan.dimensions;
+    flow->not_constant = false;
+    flow->held_loaded_from = UINT64_MAX;
+    status = search(flow, error);
+  }
   double merging = kcp_now();
   if (status == KCP_OK) status = take_over(flow, error);
   if (status != KCP_OK) return status;

@@ -1,5 +1,5 @@
-/* Hashed grid cells at the scale of a threshold, and Morton keys: the geometry of the
- * global-threshold algorithm, one body for host and device.
+/* Hashed grid cells at the scale of a threshold: the filter of the global-threshold algorithm, one
+ * body for host and device.
  *
  * A filter is a bitmap. One set marks the cells that the box (point +- reach) of each of its points
  * touches, the other set probes the one cell that each of its points lies in. A pair within reach
@@ -108,30 +108,6 @@ static inline struct kcp_cells kcp_cells_make(uint32_t axes, const uint32_t *axi
   cells.seed = kcp_mix(seed + UINT64_C(0x9e3779b97f4a7c15));
   cells.mask = bits - 1;
   return cells;
-}
-
-/* Spreads the low 21 bits of a number three apart. */
-KCP_HD static inline uint64_t kcp_spread_bits(uint64_t value) {
-  value &= 0x1fffff;
-  value = (value | value << 32) & UINT64_C(0x1f00000000ffff);
-  value = (value | value << 16) & UINT64_C(0x1f0000ff0000ff);
-  value = (value | value << 8) & UINT64_C(0x100f00f00f00f00f);
-  value = (value | value << 4) & UINT64_C(0x10c30c30c30c30c3);
-  return (value | value << 2) & UINT64_C(0x1249249249249249);
-}
-
-/* The Morton key of a point in the box `low` + 2^21 / `scale`; outside points go to its border.
- * Keys only order points: any value is right, near points with near keys are faster. */
-KCP_HD static inline uint64_t kcp_morton_key(uint32_t axes, const double *low, double scale,
-                                             const double *point) {
-  uint64_t key = 0;
-  for (uint32_t j = 0; j < axes; ++j) {
-    double cell = (point[j] - low[j]) * scale;
-    cell = cell > 0 ? cell : 0;
-    cell = cell < 2097151 ? cell : 2097151;
-    key |= kcp_spread_bits((uint64_t)cell) << j;
-  }
-  return key;
 }
 
 #endif

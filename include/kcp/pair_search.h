@@ -67,7 +67,10 @@ struct kcp_pair_engine {
   struct kcp_points *(*reference_block)(struct kcp_pair_search *search);
   struct kcp_points *(*query_block)(struct kcp_pair_search *search, uint32_t slot);
   /* Takes the block (block->count points, records from first_record): uploads, sorts by x and
-   * indexes for KCP_TRAVERSE_SUBPARTITIONS. */
+   * indexes for KCP_TRAVERSE_SUBPARTITIONS, orders by id for KCP_TRAVERSE_ALL, so that of pairs of
+   * one rank the first come first. Of more than k points at one place a sorted partition keeps the
+   * k first by id (not for KCP_KERNEL_PLAIN, the baseline): with any query point they come before
+   * the others, so no list can want those. */
   enum kcp_status (*load_reference)(struct kcp_pair_search *search, uint64_t first_record,
                                     struct kcp_error *error);
   /* The same for a D2 partition; orders it by x when the plan says so. May return early. */

@@ -60,8 +60,10 @@ struct kcp_threshold_engine {
                             const struct kcp_device_info *device,
                             struct kcp_threshold_engine_state **out, struct kcp_error *error);
   void (*destroy)(struct kcp_threshold_engine_state *state);
-  /* Forgets everything but the plan. */
-  enum kcp_status (*reset)(struct kcp_threshold_engine_state *state, struct kcp_error *error);
+  /* Forgets everything but the plan. From now on points have their first `dimensions` coordinates,
+   * at most the plan's. */
+  enum kcp_status (*reset)(struct kcp_threshold_engine_state *state, uint32_t dimensions,
+                           struct kcp_error *error);
   enum kcp_status (*block)(struct kcp_threshold_engine_state *state, uint32_t which,
                            struct kcp_points **block, struct kcp_error *error);
 

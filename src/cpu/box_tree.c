@@ -174,7 +174,8 @@ DEFINE_BOUND_RANKS(bound_ranks_l2, KCP_L2)
 DEFINE_BOUND_RANKS(bound_ranks_linf, KCP_LINF)
 DEFINE_BOUND_RANKS(bound_ranks_lp, KCP_LP)
 
-/* Lower bounds of the ranks between any point of the box and any of the nodes first .. + count. */
+/* Lower bounds of the ranks between any point of the box and any of the nodes first .. + count,
+ * rounding included, since the axes ascend (axes.h). */
 static void bound_ranks(const struct kcp_join *join, const struct box *box, uint64_t first,
                         uint32_t count, double *ranks) {
   static void (*const add[])(const double *, const double *, uint32_t, double, double, uint32_t,
@@ -186,9 +187,6 @@ static void bound_ranks(const struct kcp_join *join, const struct box *box, uint
   for (uint32_t j = 0; j < join->axes->axes; ++j)
     add[join->metric.kind](low_corner(join->tree, j) + first, high_corner(join->tree, j) + first,
                            count, box->low[j], box->high[j], join->metric.power, ranks);
-  /* The axes may sum the terms in another order than ranks do. */
-  if (join->dimensions > join->axes->axes)
-    for (uint32_t i = 0; i < count; ++i) ranks[i] *= 1 - 0x1p-40;
 }
 
 static struct box box_of_group(const struct kcp_join *join, uint64_t group) {

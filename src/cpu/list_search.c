@@ -9,20 +9,13 @@
 
 #include "kcp/interrupt.h"
 #include "kcp/pair_search.h"
+#include "kcp/sorting.h"
 #include "kcp/subpartition.h"
-#include "radix_sort.h"
+#include "point_order.h"
 #include "rank_block.h"
 
-/* Points of a partition in the order in which they are searched. */
-struct ordered_points {
-  struct kcp_points block;  /* as read */
-  struct kcp_points sorted; /* by x; unused (zeroed) when file order is kept */
-  uint64_t *sorted_records; /* record numbers of `sorted`, from 0 in the file */
-  uint64_t first_record;
-};
-
 struct slot {
-  struct ordered_points queries;
+  struct kcp_ordered_points queries;
   double *ranks; /* lists_per_slot lists of k + 1 slots, each in a row */
   uint64_t *id1;
   uint64_t *id2;
@@ -30,29 +23,13 @@ struct slot {
 
 struct kcp_pair_search {
   struct kcp_pair_plan plan;
-  struct ordered_points reference;
+  struct kcp_ordered_points reference;
   double *first_x; /* the sub-partition index */
   double *last_x;
   struct slot *slots;
   struct kcp_radix_sorter sorter;
   struct kcp_measurement measurement;
 };
-
-static void release_points(struct ordered_points *points) {
-  kcp_points_free(&points->block);
-  kcp_points_free(&points->sorted);
-  free(points->sorted_records);
-}
-
-static enum kcp_status make_points(uint64_t capacity, uint32_t dimensions, bool sorted,
-                                   struct ordered_points *points, struct kcp_error *error) {
-  enum kcp_status status = kcp_points_allocate(capacity, dimensions, &points->block, error);
-  if (status != KCP_OK || !sorted) return status;
-  points->sorted_records = malloc((capacity > 0 ? capacity : 1) * sizeof(uint64_t));
-  if (points->sorted_records == NULL)
-    return kcp_out_of_memory(error, "record numbers", capacity * sizeof(uint64_t));
-  return kcp_points_allocate(capacity, dimensions, &points->sorted, error);
-}
 
 static bool sorts_reference(const struct kcp_pair_plan *plan) {
   return plan->variant.traversal == KCP_TRAVERSE_SUBPARTITIONS;
@@ -64,9 +41,9 @@ static bool sorts_queries(const struct kcp_pair_plan *plan) {
 
 static void destroy(struct kcp_pair_search *search) {
   if (search == NULL) return;
-  release_points(&search->reference);
+  kcp_ordered_points_free(&search->reference);
   for (uint32_t s = 0; search->slots != NULL && s < search->plan.slots; ++s) {
-    release_points(&search->slots[s].queries);
+    kcp_ordered_points_free(&search->slots[s].queries);
     free(search->slots[s].ranks);
     free(search->slots[s].id1);
     free(search->slots[s].id2);
@@ -81,8 +58,8 @@ static void destroy(struct kcp_pair_search *search) {
 static enum kcp_status make_slot(const struct kcp_pair_plan *plan, struct slot *slot,
                                  struct kcp_error *error) {
   uint64_t candidates = plan->lists_per_slot * (plan->k + 1);
-  enum kcp_status status = make_points(plan->query_partition, plan->dimensions, sorts_queries(plan),
-                                       &slot->queries, error);
+  enum kcp_status status = kcp_ordered_points_allocate(plan->query_partition, plan->dimensions,
+                                                       sorts_queries(plan), &slot->queries, error);
   if (status != KCP_OK) return status;
   slot->ranks = malloc(candidates * sizeof(double));
   slot->id1 = malloc(candidates * sizeof(uint64_t));
@@ -108,19 +85,17 @@ static enum kcp_status create(const struct kcp_pair_plan *plan,
     status = kcp_out_of_memory(error, "the index", 2 * subpartitions * sizeof(double));
     goto failed;
   }
-  status = make_points(plan->reference_partition, plan->dimensions, sorts_reference(plan),
-                       &search->reference, error);
+  status = kcp_ordered_points_allocate(plan->reference_partition, plan->dimensions, true,
+                                       &search->reference, error);
   if (status != KCP_OK) goto failed;
   for (uint32_t s = 0; s < plan->slots; ++s) {
     status = make_slot(plan, &search->slots[s], error);
     if (status != KCP_OK) goto failed;
   }
-  if (sorts_reference(plan)) {
-    uint64_t larger = plan->reference_partition > plan->query_partition ? plan->reference_partition
-                                                                        : plan->query_partition;
-    status = kcp_radix_sorter_create(larger, &search->sorter, error);
-    if (status != KCP_OK) goto failed;
-  }
+  uint64_t larger = plan->reference_partition > plan->query_partition ? plan->reference_partition
+                                                                      : plan->query_partition;
+  status = kcp_radix_sorter_create(larger, &search->sorter, error);
+  if (status != KCP_OK) goto failed;
   *out = search;
   return KCP_OK;
 
@@ -158,20 +133,6 @@ static struct kcp_points *query_block(struct kcp_pair_search *search, uint32_t s
   return &search->slots[slot].queries.block;
 }
 
-static void sort_by_x(struct kcp_pair_search *search, struct ordered_points *points) {
-  const struct kcp_points *block = &points->block;
-  struct kcp_points *sorted = &points->sorted;
-  const uint32_t *order = kcp_radix_sort(&search->sorter, block->coordinates, block->count);
-#pragma omp parallel for
-  for (uint64_t i = 0; i < block->count; ++i) {
-    sorted->ids[i] = block->ids[order[i]];
-    points->sorted_records[i] = points->first_record + order[i];
-    for (uint32_t j = 0; j < block->dimensions; ++j)
-      kcp_points_column(sorted, j)[i] = kcp_points_column(block, j)[order[i]];
-  }
-  sorted->count = block->count;
-}
-
 static void fill_index(struct kcp_pair_search *search) {
   const struct kcp_points *sorted = &search->reference.sorted;
   uint32_t size = search->plan.subpartition_size;
@@ -188,8 +149,12 @@ static enum kcp_status load_reference(struct kcp_pair_search *search, uint64_t f
   double started = kcp_now();
   search->reference.first_record = first_record;
   if (sorts_reference(&search->plan)) {
-    sort_by_x(search, &search->reference);
+    kcp_order_by_x(&search->sorter, &search->reference);
+    if (search->plan.kernel == KCP_KERNEL_TILED)
+      kcp_drop_coincident(&search->sorter, search->plan.k, &search->reference);
     fill_index(search);
+  } else {
+    kcp_order_by_id(&search->sorter, &search->reference);
   }
   search->measurement.phase_s[KCP_PHASE_INDEX] += kcp_now() - started;
   return KCP_OK;
@@ -199,9 +164,12 @@ static enum kcp_status load_queries(struct kcp_pair_search *search, uint32_t slo
                                     uint64_t first_record, struct kcp_error *error) {
   (void)error;
   double started = kcp_now();
-  struct ordered_points *queries = &search->slots[slot].queries;
+  struct kcp_ordered_points *queries = &search->slots[slot].queries;
   queries->first_record = first_record;
-  if (sorts_queries(&search->plan)) sort_by_x(search, queries);
+  if (sorts_queries(&search->plan))
+    kcp_order_by_x(&search->sorter, queries);
+  else
+    kcp_keep_order(queries);
   search->measurement.phase_s[KCP_PHASE_INDEX] += kcp_now() - started;
   return KCP_OK;
 }
@@ -215,10 +183,9 @@ struct query {
 
 struct examination {
   const struct kcp_pair_plan *plan;
-  const struct kcp_points *reference;
-  const uint64_t *records; /* of the reference points; NULL: first_record + i */
-  uint64_t first_record;
-  uint32_t dimensions; /* that differ */
+  const struct kcp_ordered_points *partition; /* of D1 */
+  const struct kcp_points *reference;         /* its points as searched */
+  uint32_t dimensions;                        /* that differ */
 };
 
 static void consider(const struct examination *with, const struct query *query, uint64_t i,
@@ -227,7 +194,7 @@ static void consider(const struct examination *with, const struct query *query, 
   struct kcp_candidate candidate = {rank, with->reference->ids[i], query->id};
   if (!kcp_threshold_accepts(threshold, &candidate)) return;
   if (with->plan->self) {
-    uint64_t record = with->records != NULL ? with->records[i] : with->first_record + i;
+    uint64_t record = kcp_searched_record(with->partition, i);
     if (!kcp_self_pair_counts(candidate.id1, record, candidate.id2, query->record)) return;
   }
   kcp_list_insert(with->plan->buffer, list, candidate, threshold);
@@ -296,12 +263,9 @@ static enum kcp_status search_slot(struct kcp_pair_search *search, uint32_t slot
   (void)error;
   const struct kcp_pair_plan *plan = &search->plan;
   const struct slot *slot = &search->slots[slot_number];
-  bool sorted = sorts_queries(plan);
-  const struct kcp_points *queries = sorted ? &slot->queries.sorted : &slot->queries.block;
-  const struct kcp_points *reference =
-      sorts_reference(plan) ? &search->reference.sorted : &search->reference.block;
-  struct examination with = {plan, reference, search->reference.sorted_records,
-                             search->reference.first_record, flat ? 2 : plan->dimensions};
+  const struct kcp_points *queries = kcp_searched_points(&slot->queries);
+  const struct kcp_points *reference = kcp_searched_points(&search->reference);
+  struct examination with = {plan, &search->reference, reference, flat ? 2 : plan->dimensions};
   struct kcp_subpartition_index index = {
       search->first_x, search->last_x,
       (uint32_t)((reference->count + plan->subpartition_size - 1) / plan->subpartition_size),
@@ -321,9 +285,7 @@ static enum kcp_status search_slot(struct kcp_pair_search *search, uint32_t slot
     double *point = coordinates + (size_t)omp_get_thread_num() * plan->dimensions;
     uint64_t first = number * plan->points_per_thread, last = first + plan->points_per_thread;
     for (uint64_t q = first; q < last && q < queries->count && !kcp_interrupted(); ++q) {
-      struct query query = {
-          point, queries->ids[q],
-          sorted ? slot->queries.sorted_records[q] : slot->queries.first_record + q};
+      struct query query = {point, queries->ids[q], kcp_searched_record(&slot->queries, q)};
       for (uint32_t j = 0; j < plan->dimensions; ++j) point[j] = kcp_points_column(queries, j)[q];
       if (plan->variant.traversal == KCP_TRAVERSE_ALL)
         evaluated += examine(&with, &query, 0, reference->count, &list, &threshold);
@@ -341,12 +303,6 @@ static enum kcp_status synchronize(struct kcp_pair_search *search, struct kcp_er
   (void)search;
   (void)error;
   return KCP_OK;
-}
-
-static int compare_candidates(const void *a, const void *b) {
-  const struct kcp_candidate *left = a, *right = b;
-  if (kcp_candidate_before(left, right)) return -1;
-  return kcp_candidate_before(right, left) ? 1 : 0;
 }
 
 /* One more heap of k takes every candidate of every list. */
@@ -378,7 +334,7 @@ static enum kcp_status merge(struct kcp_pair_search *search, struct kcp_candidat
     }
   *count = kcp_list_count(&best);
   for (uint64_t i = 0; i < *count; ++i) pairs[i] = kcp_list_get(&best, i + 1);
-  qsort(pairs, *count, sizeof *pairs, compare_candidates);
+  status = kcp_sort_candidates(pairs, *count, error);
   search->measurement.phase_s[KCP_PHASE_MERGE] += kcp_now() - started;
   for (int phase = 0; phase < KCP_PHASE_COUNT; ++phase)
     measurement->phase_s[phase] += search->measurement.phase_s[phase];

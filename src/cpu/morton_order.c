@@ -1,18 +1,29 @@
 #include "morton_order.h"
 
-#include <math.h>
+#include <stdlib.h>
 
 #define LEFT_OUT UINT64_MAX /* greater than any key: keys have 63 bits */
 
-struct kcp_morton_frame kcp_morton_frame_of(uint32_t axes, const double *low, const double *high) {
-  struct kcp_morton_frame frame = {0};
-  double longest = 0;
-  for (uint32_t j = 0; j < axes; ++j) {
-    frame.low[j] = low[j];
-    longest = fmax(longest, high[j] - low[j]);
+static int compare_doubles(const void *a, const void *b) {
+  double left = *(const double *)a, right = *(const double *)b;
+  return (left > right) - (left < right);
+}
+
+void kcp_morton_find_knots(const struct kcp_cells *axes, const struct kcp_point_set *set,
+                           const double *low, const double *high, double *knots) {
+  if (set->count == 0) return;
+#pragma omp parallel for
+  for (uint32_t j = 0; j < axes->axes; ++j) {
+    const double *column = set->columns + axes->axis[j] * set->stride;
+    double *own = knots + j * KCP_MORTON_KNOTS;
+    double sampled[KCP_MORTON_SAMPLE];
+    for (uint64_t i = 0; i < KCP_MORTON_SAMPLE; ++i)
+      sampled[i] = column[i * set->count / KCP_MORTON_SAMPLE];
+    qsort(sampled, KCP_MORTON_SAMPLE, sizeof *sampled, compare_doubles);
+    own[0] = low[j];
+    for (uint32_t i = 1; i < KCP_MORTON_PIECES; ++i) own[i] = sampled[i * KCP_MORTON_SPACING];
+    own[KCP_MORTON_PIECES] = high[j];
   }
-  frame.scale = longest > 0 ? fmin(0x1p21 / longest, 1e300) : 1;
-  return frame;
 }
 
 /* The place in `from` of the i-th of `count` evenly spread points. */
@@ -35,7 +46,7 @@ void kcp_morton_order(struct kcp_radix_sorter *sorter, const struct kcp_cells *a
     double point[KCP_MAX_AXES];
     kcp_set_axes(from, axes, place, point);
     bool left_out = from->ids != NULL && from->ids[place] > id_limit;
-    unsorted[i] = left_out ? LEFT_OUT : kcp_morton_key(axes->axes, frame->low, frame->scale, point);
+    unsorted[i] = left_out ? LEFT_OUT : kcp_morton_key(frame, point);
   }
   const uint32_t *order = kcp_radix_sort_keys(sorter, count, &sorted);
   to->count = count;

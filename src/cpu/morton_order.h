@@ -2,17 +2,14 @@
 #ifndef KCP_CPU_MORTON_ORDER_H
 #define KCP_CPU_MORTON_ORDER_H
 
+#include "kcp/morton.h"
 #include "point_set.h"
 #include "radix_sort.h"
 
-/* The box that keys are relative to. */
-struct kcp_morton_frame {
-  double low[KCP_MAX_AXES];
-  double scale; /* 2^21 / the longest side */
-};
-
-/* The frame of a box given by its corners. */
-struct kcp_morton_frame kcp_morton_frame_of(uint32_t axes, const double *low, const double *high);
+/* Quantiles of a sample of the set's coordinates into `knots` (KCP_MAX_AXES * KCP_MORTON_KNOTS);
+ * low and high are their extremes along the axes. */
+void kcp_morton_find_knots(const struct kcp_cells *axes, const struct kcp_point_set *set,
+                           const double *low, const double *high, double *knots);
 
 /* `count` points spread evenly over `from` (all of them when it has no more), without those of ids
  * beyond the limit, in Morton order into `to`: columns, records, and ids when both have them. Sets

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kcp/ordered_bits.h"
+
 #define DIGIT_BITS 8
 #define BUCKETS (1 << DIGIT_BITS)
 #define PASSES (64 / DIGIT_BITS)
@@ -37,14 +39,6 @@ void kcp_radix_sorter_free(struct kcp_radix_sorter *sorter) {
     free(sorter->indices[copy]);
   }
   memset(sorter, 0, sizeof *sorter);
-}
-
-/* Unsigned integers in the order of the doubles; -0 and +0 become equal. */
-static uint64_t ordered_bits(double key) {
-  double normal = key + 0.0;
-  uint64_t bits;
-  memcpy(&bits, &normal, sizeof bits);
-  return bits ^ ((bits >> 63) ? UINT64_MAX : UINT64_C(1) << 63);
 }
 
 /* One pass over digit `shift`, each worker on its share: count, then scatter in order. */
@@ -113,6 +107,19 @@ const uint32_t *kcp_radix_sort(struct kcp_radix_sorter *sorter, const double *ke
                                uint64_t count) {
   int workers = workers_for(count);
 #pragma omp parallel for num_threads(workers)
-  for (uint64_t i = 0; i < count; ++i) sorter->keys[0][i] = ordered_bits(keys[i]);
+  for (uint64_t i = 0; i < count; ++i) sorter->keys[0][i] = kcp_ordered_bits(keys[i]);
   return kcp_radix_sort_keys(sorter, count, NULL);
+}
+
+void kcp_radix_sort_on(struct kcp_radix_sorter *sorter, uint64_t count, uint32_t *order) {
+  const uint32_t *places = kcp_radix_sort_keys(sorter, count, NULL);
+  uint64_t *moved = sorter->keys[0];
+  int workers = workers_for(count);
+#pragma omp parallel num_threads(workers)
+  {
+#pragma omp for
+    for (uint64_t i = 0; i < count; ++i) moved[i] = order[places[i]];
+#pragma omp for
+    for (uint64_t i = 0; i < count; ++i) order[i] = (uint32_t)moved[i];
+  }
 }

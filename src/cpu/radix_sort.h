@@ -29,4 +29,8 @@ const uint32_t *kcp_radix_sort(struct kcp_radix_sorter *sorter, const double *ke
 const uint32_t *kcp_radix_sort_keys(struct kcp_radix_sorter *sorter, uint64_t count,
                                     const uint64_t **sorted);
 
+/* Sorts on: entry i of sorter->keys[0] is the key of order[i], and `order` is rearranged by them,
+ * equal keys in their order so far. */
+void kcp_radix_sort_on(struct kcp_radix_sorter *sorter, uint64_t count, uint32_t *order);
+
 #endif

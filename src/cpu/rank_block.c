@@ -1,15 +1,9 @@
 #include "rank_block.h"
 
-/* One binary for all x86-64 machines: the loader picks the widest vectors the processor has. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDEST_VECTORS
-#endif
+#include "vectors.h"
 
-WIDEST_VECTORS static uint32_t squares_2d(const double *x, const double *y, uint32_t count,
-                                          double qx, double qy, double limit, double *ranks) {
+KCP_WIDEST_VECTORS static uint32_t squares_2d(const double *x, const double *y, uint32_t count,
+                                              double qx, double qy, double limit, double *ranks) {
   uint64_t within = 0;
   for (uint32_t i = 0; i < count; ++i) {
     double dx = x[i] - qx, dy = y[i] - qy;
@@ -20,9 +14,9 @@ WIDEST_VECTORS static uint32_t squares_2d(const double *x, const double *y, uint
   return (uint32_t)within;
 }
 
-WIDEST_VECTORS static uint32_t squares_3d(const double *x, const double *y, const double *z,
-                                          uint32_t count, double qx, double qy, double qz,
-                                          double limit, double *ranks) {
+KCP_WIDEST_VECTORS static uint32_t squares_3d(const double *x, const double *y, const double *z,
+                                              uint32_t count, double qx, double qy, double qz,
+                                              double limit, double *ranks) {
   uint64_t within = 0;
   for (uint32_t i = 0; i < count; ++i) {
     double dx = x[i] - qx, dy = y[i] - qy, dz = z[i] - qz;
@@ -34,8 +28,8 @@ WIDEST_VECTORS static uint32_t squares_3d(const double *x, const double *y, cons
 }
 
 #define DEFINE_ACCUMULATE(NAME, KIND)                                                             \
-  WIDEST_VECTORS static void NAME(const double *column, uint32_t count, double q, uint32_t power, \
-                                  double *ranks) {                                                \
+  KCP_WIDEST_VECTORS static void NAME(const double *column, uint32_t count, double q,             \
+                                      uint32_t power, double *ranks) {                            \
     for (uint32_t i = 0; i < count; ++i)                                                          \
       ranks[i] = kcp_metric_combine(KIND, ranks[i], kcp_metric_term(KIND, power, column[i] - q)); \
   }
@@ -44,7 +38,7 @@ DEFINE_ACCUMULATE(accumulate_l2, KCP_L2)
 DEFINE_ACCUMULATE(accumulate_linf, KCP_LINF)
 DEFINE_ACCUMULATE(accumulate_lp, KCP_LP)
 
-WIDEST_VECTORS static uint32_t count_within(const double *ranks, uint32_t count, double limit) {
+KCP_WIDEST_VECTORS static uint32_t count_within(const double *ranks, uint32_t count, double limit) {
   uint64_t within = 0;
   for (uint32_t i = 0; i < count; ++i) within += ranks[i] <= limit;
   return (uint32_t)within;

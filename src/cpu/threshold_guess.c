@@ -28,12 +28,6 @@ static uint64_t place_of_key(const uint64_t *keys, uint64_t count, uint64_t key)
   return low;
 }
 
-static uint64_t key_of(const struct kcp_guess_sample *sample, uint64_t q) {
-  double point[KCP_MAX_AXES];
-  kcp_set_axes(sample->streamed, sample->axes, q, point);
-  return kcp_morton_key(sample->axes->axes, sample->frame->low, sample->frame->scale, point);
-}
-
 static void count_rank(double rank, uint64_t *histogram) {
   uint64_t bits;
   memcpy(&bits, &rank, sizeof bits);
@@ -62,10 +56,10 @@ static void count_points(const struct kcp_guess_sample *sample, uint64_t first, 
                          uint64_t window, double *query, uint64_t *histogram) {
   const struct kcp_point_set *streamed = sample->streamed;
   uint64_t held_count = sample->held->count;
-  uint64_t place = place_of_key(sample->keys, held_count, key_of(sample, first));
+  uint64_t place = place_of_key(sample->held_keys, held_count, sample->streamed_keys[first]);
   for (uint64_t q = first; q < last; ++q) {
-    uint64_t key = key_of(sample, q), begin = 0, end = held_count;
-    while (place < held_count && sample->keys[place] < key) ++place;
+    uint64_t key = sample->streamed_keys[q], begin = 0, end = held_count;
+    while (place < held_count && sample->held_keys[place] < key) ++place;
     if (window < held_count) {
       begin = place > window ? place - window : 0;
       end = minimum(held_count, place + window);

@@ -11,15 +11,13 @@
 /* Ranks are counted by their leading 17 bits: a bucket is 2^-5 of a rank wide. */
 #define KCP_GUESS_BUCKETS (UINT32_C(1) << 16) /* of finite ranks, which are >= 0 */
 
-/* The held sample with its keys, and the streamed sample, both in Morton order. */
+/* The held and the streamed sample, both in Morton order with their keys. */
 struct kcp_guess_sample {
-  const struct kcp_cells *axes;
-  const struct kcp_morton_frame *frame;
   struct kcp_metric metric;
   uint32_t dimensions;
   bool self;
   const struct kcp_point_set *held, *streamed;
-  const uint64_t *keys;
+  const uint64_t *held_keys, *streamed_keys;
 };
 
 /* Counts the ranks of each streamed sample point to its `window` neighbours on either side in the

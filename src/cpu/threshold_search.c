@@ -12,6 +12,7 @@
 
 #include "box_tree.h"
 #include "cell_filter.h"
+#include "kcp/axes.h"
 #include "kcp/interrupt.h"
 #include "morton_order.h"
 #include "rank_select.h"
@@ -38,13 +39,16 @@ struct side {
 
 struct kcp_threshold_engine_state {
   struct kcp_threshold_plan plan;
+  uint32_t dimensions; /* of the points since reset */
   struct kcp_points blocks[2];
   struct kcp_point_set held; /* all that is loaded */
   struct kcp_point_set sample;
   uint64_t *histogram; /* of the sampled ranks */
   bool sample_counted;
-  struct kcp_cells cells;                       /* of the last mark */
-  double low[KCP_MAX_AXES], high[KCP_MAX_AXES]; /* of the held points along the axes */
+  struct kcp_axes axes;                          /* that may index */
+  struct kcp_cells cells;                        /* of the last mark; its axes are those that do */
+  double low[KCP_MAX_AXES], high[KCP_MAX_AXES];  /* of the held points along the axes */
+  double knots[KCP_MAX_AXES * KCP_MORTON_KNOTS]; /* of their Morton keys */
   bool box_known;
   bool endless;
   uint64_t *bitmap;
@@ -154,11 +158,6 @@ static enum kcp_status allocate(engine_state *state, struct kcp_error *error) {
   return status;
 }
 
-static void use_first_axes(engine_state *state) {
-  state->cells.axes = (uint32_t)minimum(state->plan.dimensions, KCP_MAX_AXES);
-  for (uint32_t j = 0; j < KCP_MAX_AXES; ++j) state->cells.axis[j] = j < state->cells.axes ? j : 0;
-}
-
 static enum kcp_status create(const struct kcp_threshold_plan *plan,
                               const struct kcp_device_info *device, engine_state **out,
                               struct kcp_error *error) {
@@ -166,7 +165,6 @@ static enum kcp_status create(const struct kcp_threshold_plan *plan,
   engine_state *state = calloc(1, sizeof *state);
   if (state == NULL) return kcp_out_of_memory(error, "the search", sizeof *state);
   state->plan = *plan;
-  use_first_axes(state);
   enum kcp_status status = allocate(state, error);
   if (status != KCP_OK) {
     destroy(state);
@@ -176,13 +174,15 @@ static enum kcp_status create(const struct kcp_threshold_plan *plan,
   return KCP_OK;
 }
 
-static enum kcp_status reset(engine_state *state, struct kcp_error *error) {
+static enum kcp_status reset(engine_state *state, uint32_t dimensions, struct kcp_error *error) {
   (void)error;
   memset(&state->measurement, 0, sizeof state->measurement);
   state->held.count = state->sample.count = state->pairs.count = 0;
   state->sample_counted = state->box_known = state->bitmap_is_marked = false;
   for (int s = 0; s < 2; ++s) state->sides[s].kept.count = state->sides[s].sorted.count = 0;
-  use_first_axes(state);
+  state->dimensions = dimensions;
+  for (int b = 0; b < 2; ++b) state->blocks[b].dimensions = dimensions;
+  state->axes = kcp_axes_first(dimensions);
   return KCP_OK;
 }
 
@@ -214,11 +214,12 @@ static enum kcp_status append_held(engine_state *state, uint32_t which, uint64_t
   return end_phase(state, KCP_PHASE_READ, started, error);
 }
 
-/* The box of the held points along the axes, once for each held set. */
-static void find_box(engine_state *state) {
+/* The box and the Morton frame of the held points along the axes, once for each held set. */
+static void find_frame(engine_state *state) {
+  struct kcp_axes axes = state->axes;
   if (state->box_known) return;
-  for (uint32_t j = 0; j < state->cells.axes; ++j) {
-    const double *column = state->held.columns + state->cells.axis[j] * state->held.stride;
+  for (uint32_t j = 0; j < axes.count; ++j) {
+    const double *column = state->held.columns + axes.axis[j] * state->held.stride;
     double low = INFINITY, high = -INFINITY;
 #pragma omp parallel for simd reduction(min : low) reduction(max : high)
     for (uint64_t i = 0; i < state->held.count; ++i) {
@@ -228,37 +229,20 @@ static void find_box(engine_state *state) {
     state->low[j] = low;
     state->high[j] = high;
   }
+  kcp_axes_drop_constant(&axes, state->low, state->high);
+  state->cells.axes = axes.count;
+  for (uint32_t j = 0; j < axes.count; ++j) state->cells.axis[j] = axes.axis[j];
+  kcp_morton_find_knots(&state->cells, &state->held, state->low, state->high, state->knots);
   state->box_known = true;
 }
 
 /* ---- the guess ---- */
 
-/* In more than three dimensions, the three coordinates that spread most index. */
-static void choose_axes(engine_state *state, const struct kcp_points *sample) {
-  double best[KCP_MAX_AXES] = {-1, -1, -1};
-  if (sample->dimensions <= KCP_MAX_AXES) return;
-  for (uint32_t j = 0; j < sample->dimensions; ++j) {
-    const double *column = kcp_points_column(sample, j);
-    double mean = 0, spread = 0;
-    for (uint64_t i = 0; i < sample->count; ++i) mean += column[i] / (double)sample->count;
-    for (uint64_t i = 0; i < sample->count; ++i) spread += (column[i] - mean) * (column[i] - mean);
-    uint32_t place = KCP_MAX_AXES;
-    while (place > 0 && spread > best[place - 1]) --place;
-    for (uint32_t a = KCP_MAX_AXES - 1; a > place && place < KCP_MAX_AXES; --a) {
-      best[a] = best[a - 1];
-      state->cells.axis[a] = state->cells.axis[a - 1];
-    }
-    if (place == KCP_MAX_AXES) continue;
-    best[place] = spread;
-    state->cells.axis[place] = j;
-  }
-  state->box_known = false;
-}
-
 static enum kcp_status load_sample(engine_state *state, const struct kcp_points *sample,
                                    struct kcp_error *error) {
   (void)error;
-  choose_axes(state, sample);
+  state->axes = kcp_axes_of_sample(sample);
+  state->box_known = false;
   for (uint32_t j = 0; j < sample->dimensions; ++j)
     memcpy(state->sample.columns + j * state->sample.stride, kcp_points_column(sample, j),
            sample->count * sizeof(double));
@@ -280,23 +264,24 @@ static struct kcp_point_set buffer_of(const struct side *side, int which) {
 static enum kcp_status count_sample(engine_state *state, struct kcp_error *error) {
   uint64_t sampled = held_sampled(state);
   bool all = sampled * state->sample.count <= ALL_SAMPLE_PAIRS;
-  find_box(state);
-  struct kcp_morton_frame frame = kcp_morton_frame_of(state->cells.axes, state->low, state->high);
+  find_frame(state);
+  struct kcp_morton_frame frame = {state->cells.axes, state->knots};
   struct kcp_point_set sorted = buffer_of(&state->sides[KCP_SIDE_HELD], 0);
   struct kcp_point_set streamed = buffer_of(&state->sides[KCP_SIDE_STREAMED], 0);
   const uint64_t *keys;
-  kcp_morton_order(&state->sorter, &state->cells, &frame, state->plan.dimensions, &state->sample,
-                   state->sample.count, UINT64_MAX, &streamed, NULL);
-  kcp_morton_order(&state->sorter, &state->cells, &frame, state->plan.dimensions, &state->held,
-                   sampled, UINT64_MAX, &sorted, &keys);
-  struct kcp_guess_sample sample = {.axes = &state->cells,
-                                    .frame = &frame,
-                                    .metric = state->plan.metric,
-                                    .dimensions = state->plan.dimensions,
+  uint64_t *streamed_keys = state->sides[KCP_SIDE_STREAMED].ids; /* not in use yet */
+  kcp_morton_order(&state->sorter, &state->cells, &frame, state->dimensions, &state->sample,
+                   state->sample.count, UINT64_MAX, &streamed, &keys);
+  memcpy(streamed_keys, keys, streamed.count * sizeof *keys);
+  kcp_morton_order(&state->sorter, &state->cells, &frame, state->dimensions, &state->held, sampled,
+                   UINT64_MAX, &sorted, &keys);
+  struct kcp_guess_sample sample = {.metric = state->plan.metric,
+                                    .dimensions = state->dimensions,
                                     .self = state->plan.self,
                                     .held = &sorted,
                                     .streamed = &streamed,
-                                    .keys = keys};
+                                    .held_keys = keys,
+                                    .streamed_keys = streamed_keys};
   enum kcp_status status =
       kcp_guess_count(&sample, all ? sampled : GUESS_WINDOW, state->histogram, error);
   state->sample_counted = status == KCP_OK;
@@ -322,7 +307,7 @@ static struct kcp_cells cells_for(engine_state *state, double rank, uint64_t poi
 
 static enum kcp_status mark(engine_state *state, double rank, struct kcp_error *error) {
   double started = kcp_now();
-  find_box(state);
+  find_frame(state);
   state->endless = !(kcp_metric_distance(state->plan.metric, rank) < ENDLESS_DISTANCE);
   if (!state->endless) {
     state->cells = cells_for(state, rank, state->held.count);
@@ -345,7 +330,7 @@ static enum kcp_status filter(engine_state *state, uint32_t which, uint64_t firs
     kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap);
     state->bitmap_is_marked = true;
   }
-  kcp_cells_probe(&state->cells, state->plan.dimensions, &set, KCP_TOUCH_POINT,
+  kcp_cells_probe(&state->cells, state->dimensions, &set, KCP_TOUCH_POINT,
                   state->endless ? NULL : state->bitmap, &state->sides[KCP_SIDE_STREAMED].kept);
   return end_phase(state, KCP_PHASE_KERNEL, started, error);
 }
@@ -361,7 +346,7 @@ static void keep_marked(engine_state *state, const struct kcp_cells *cells, stru
                         const struct kcp_point_set *from, enum kcp_cell_touch touch,
                         const uint64_t *bitmap) {
   struct kcp_point_set kept = buffer_of(side, from->columns == side->columns[0] ? 1 : 0);
-  kcp_cells_probe(cells, state->plan.dimensions, from, touch, bitmap, &kept);
+  kcp_cells_probe(cells, state->dimensions, from, touch, bitmap, &kept);
   side->kept = kept;
 }
 
@@ -413,10 +398,10 @@ static enum kcp_status clear_survivors(engine_state *state, struct kcp_error *er
  * limit are left out. */
 static void sort_side(engine_state *state, enum kcp_side number, uint64_t id_limit) {
   struct side *side = &state->sides[number];
-  struct kcp_morton_frame frame = kcp_morton_frame_of(state->cells.axes, state->low, state->high);
+  struct kcp_morton_frame frame = {state->cells.axes, state->knots};
   side->sorted = buffer_of(side, side->kept.columns == side->columns[0] ? 1 : 0);
   if (side->kept.ids != NULL) side->sorted.ids = side->sorted_ids;
-  kcp_morton_order(&state->sorter, &state->cells, &frame, state->plan.dimensions, &side->kept,
+  kcp_morton_order(&state->sorter, &state->cells, &frame, state->dimensions, &side->kept,
                    side->kept.count, id_limit, &side->sorted, NULL);
   if (number == KCP_SIDE_HELD) kcp_box_tree_build(&state->tree, &state->cells, &side->sorted);
   side->is_sorted = true;
@@ -430,7 +415,7 @@ static enum kcp_status join(engine_state *state, double rank, enum kcp_join_kind
   struct kcp_join what = {.tree = &state->tree,
                           .axes = &state->cells,
                           .metric = state->plan.metric,
-                          .dimensions = state->plan.dimensions,
+                          .dimensions = state->dimensions,
                           .self = state->plan.self,
                           .held = &state->sides[KCP_SIDE_HELD].sorted,
                           .streamed = &state->sides[KCP_SIDE_STREAMED].sorted,

@@ -49,6 +49,14 @@ static enum kcp_status bin_read(const struct kcp_dataset *dataset, uint64_t firs
   return KCP_OK;
 }
 
+static bool bin_layout(const struct kcp_dataset *dataset, struct kcp_row_layout *layout) {
+  (void)dataset;
+  *layout = (struct kcp_row_layout){.row_bytes = sizeof(struct record),
+                                    .prefix_bytes = offsetof(struct record, x),
+                                    .element = KCP_FLOAT64};
+  return true;
+}
+
 static enum kcp_status bin_begin(struct kcp_point_writer *writer, struct kcp_error *error) {
   if (writer->dimensions <= 3) return KCP_OK;
   return kcp_fail(error, KCP_BAD_INPUT,
@@ -85,6 +93,7 @@ const struct kcp_format kcp_format_bin = {
     .endings = ".bin",
     .open = bin_open,
     .read = bin_read,
+    .layout = bin_layout,
     .begin = bin_begin,
     .append = bin_append,
 };

@@ -29,6 +29,28 @@ enum kcp_status kcp_scratch_reserve(struct kcp_scratch *scratch, size_t bytes,
                                     struct kcp_error *error);
 void kcp_scratch_free(struct kcp_scratch *scratch);
 
+enum kcp_element {
+  KCP_FLOAT32,
+  KCP_FLOAT64,
+  KCP_INT8,
+  KCP_UINT8,
+  KCP_INT16,
+  KCP_UINT16,
+  KCP_INT32,
+  KCP_UINT32,
+  KCP_INT64,
+  KCP_UINT64
+};
+
+/* Rows of equal size, the first at `data_offset`, each with its coordinates after `prefix_bytes`.
+ */
+struct kcp_row_layout {
+  uint64_t data_offset;
+  uint64_t row_bytes;
+  uint32_t prefix_bytes;
+  enum kcp_element element;
+};
+
 struct kcp_format {
   const char *name;
   const char *endings; /* separated by blanks: ".csv .txt" */
@@ -46,6 +68,9 @@ struct kcp_format {
   /* The line of text, from 1, that holds a record; 0 when it cannot be found again. NULL for
    * formats without lines. */
   uint64_t (*line_of)(const struct kcp_dataset *dataset, uint64_t record);
+  /* Where the records are, when they are rows of equal size; else false. NULL when they never are.
+   */
+  bool (*layout)(const struct kcp_dataset *dataset, struct kcp_row_layout *layout);
   void (*close)(struct kcp_dataset *dataset); /* frees `state`; NULL when there is none */
 
   enum kcp_status (*begin)(struct kcp_point_writer *writer, struct kcp_error *error);
@@ -85,6 +110,9 @@ struct kcp_dataset {
   uint64_t *chunk_starts;
   uint64_t chunk_count;
   void *state; /* of the format */
+
+  void *mapping;                /* of the whole file; NULL until kcp_dataset_map made it */
+  struct kcp_row_layout layout; /* of the mapping */
 
   bool drop_invalid;
   uint64_t dropped;
@@ -135,19 +163,6 @@ void kcp_point_writer_note_ids(struct kcp_point_writer *writer, const struct kcp
 
 /* Rows of equal size: what .npy, .fvecs and .fbin share (rows.c). */
 
-enum kcp_element {
-  KCP_FLOAT32,
-  KCP_FLOAT64,
-  KCP_INT8,
-  KCP_UINT8,
-  KCP_INT16,
-  KCP_UINT16,
-  KCP_INT32,
-  KCP_UINT32,
-  KCP_INT64,
-  KCP_UINT64
-};
-
 size_t kcp_element_bytes(enum kcp_element element);
 
 /* What the header of a .npy file says (npy.c). */
@@ -174,14 +189,7 @@ enum kcp_status kcp_element_too_large(const struct kcp_dataset *dataset, uint64_
 /* Records per chunk for records of `record_bytes`. */
 uint64_t kcp_rows_per_chunk(uint64_t record_bytes);
 
-/* Reads rows that start at `data_offset` + record * `row_bytes`, each with its coordinates after
- * `prefix_bytes`. The rows themselves stay in `scratch` for further checks. */
-struct kcp_row_layout {
-  uint64_t data_offset;
-  uint64_t row_bytes;
-  uint32_t prefix_bytes;
-  enum kcp_element element;
-};
+/* Reads rows as the layout describes. The rows themselves stay in `scratch` for further checks. */
 enum kcp_status kcp_rows_read(const struct kcp_dataset *dataset,
                               const struct kcp_row_layout *layout, uint64_t first, uint64_t count,
                               struct kcp_scratch *scratch, struct kcp_points *points,

@@ -217,16 +217,23 @@ static enum kcp_status read_columns(const struct kcp_dataset *dataset,
   return kcp_element_too_large(dataset, first + converted, wrong_coordinate, error);
 }
 
+static bool npy_layout(const struct kcp_dataset *dataset, struct kcp_row_layout *layout) {
+  const struct kcp_npy_header *array = dataset->state;
+  *layout = (struct kcp_row_layout){
+      .data_offset = array->data_offset,
+      .row_bytes = (uint64_t)dataset->dimensions * kcp_element_bytes(array->element),
+      .element = array->element};
+  return !array->fortran_order;
+}
+
 static enum kcp_status npy_read(const struct kcp_dataset *dataset, uint64_t first, uint64_t count,
                                 struct kcp_scratch *scratch, struct kcp_points *points,
                                 struct kcp_error *error) {
   const struct kcp_npy_header *array = dataset->state;
   if (array->fortran_order)
     return read_columns(dataset, array, first, count, scratch, points, error);
-  struct kcp_row_layout layout = {
-      .data_offset = array->data_offset,
-      .row_bytes = (uint64_t)dataset->dimensions * kcp_element_bytes(array->element),
-      .element = array->element};
+  struct kcp_row_layout layout;
+  npy_layout(dataset, &layout);
   return kcp_rows_read(dataset, &layout, first, count, scratch, points, error);
 }
 
@@ -289,6 +296,7 @@ const struct kcp_format kcp_format_npy = {
     .endings = ".npy",
     .open = npy_open,
     .read = npy_read,
+    .layout = npy_layout,
     .close = npy_close,
     .begin = npy_begin,
     .append = npy_append,

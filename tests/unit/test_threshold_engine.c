@@ -123,7 +123,7 @@ static void begin(struct bench *bench, const struct set *held, const struct set 
                                             .streamed_sample = streamed->count};
   bench->engine = backend->threshold;
   check(bench->engine->create(&bench->plan, &device, &bench->state, &error), &error);
-  check(bench->engine->reset(bench->state, &error), &error);
+  check(bench->engine->reset(bench->state, bench->plan.dimensions, &error), &error);
   load_held(bench);
 }
 
