@@ -8,8 +8,6 @@
  *  2. warps whose points lie apart take them one by one: 25.6 ms for the whole search. */
 #include "box_tree.cuh"
 
-#include "kcp/candidate.h"
-
 static const int build_threads = 256;
 static const int join_threads = 128;
 static const int warps_per_block = join_threads / 32;
@@ -84,14 +82,8 @@ enum kcp_status kcp_box_tree_build(struct kcp_box_tree *tree, const struct kcp_c
 struct join_arguments {
   struct kcp_box_tree tree;
   struct kcp_cells axes;
-  struct kcp_metric metric;
-  struct kcp_point_set held, streamed;
-  struct kcp_pair_planes pairs;
-  double rank;
+  struct kcp_join_question asked;
   double group_extent; /* a warp's points no wider apart than this descend together */
-  uint32_t dimensions;
-  enum kcp_join_kind kind;
-  bool self;
 };
 
 /* The box around the warp's streamed points, the same in all threads. */
@@ -108,28 +100,11 @@ __device__ static double box_rank(const struct join_arguments &with, const struc
     double left = corner(with.tree, j, false)[node] - box.high[j];
     double right = box.low[j] - corner(with.tree, j, true)[node];
     double gap = fmax(0.0, fmax(left, right));
-    rank = kcp_metric_combine(with.metric.kind, rank,
-                              kcp_metric_term(with.metric.kind, with.metric.power, gap));
+    rank =
+        kcp_metric_combine(with.asked.metric.kind, rank,
+                           kcp_metric_term(with.asked.metric.kind, with.asked.metric.power, gap));
   }
   return rank;
-}
-
-/* Whether pairs of at least this rank can be of the wanted kind. */
-__device__ static bool may_belong(const struct join_arguments &with, double least_rank) {
-  return with.kind == KCP_JOIN_BEFORE ? least_rank < with.rank : least_rank <= with.rank;
-}
-
-__device__ static bool belongs(const struct join_arguments &with, uint32_t h, uint32_t q,
-                               double rank) {
-  if (with.kind == KCP_JOIN_WITHIN
-          ? rank > with.rank
-          : (with.kind == KCP_JOIN_BEFORE ? rank >= with.rank : rank != with.rank))
-    return false;
-  if (!with.self) return true;
-  uint64_t held_record = kcp_set_record(with.held, h);
-  uint64_t streamed_record = kcp_set_record(with.streamed, q);
-  if (with.kind != KCP_JOIN_TIES) return held_record < streamed_record;
-  return kcp_self_pair_counts(with.streamed.ids[q], streamed_record, with.held.ids[h], held_record);
 }
 
 /* Appends the pair of each thread that has one. */
@@ -148,24 +123,14 @@ __device__ static void emit(const struct kcp_pair_planes &pairs, bool has, doubl
   pairs.streamed[place] = streamed_record;
 }
 
-__device__ static double rank_of_pair(const struct join_arguments &with, uint32_t h, uint32_t q) {
-  double rank = 0;
-  for (uint32_t c = 0; c < with.dimensions; ++c)
-    rank = kcp_metric_combine(
-        with.metric.kind, rank,
-        kcp_metric_term(with.metric.kind, with.metric.power,
-                        with.held.columns[c * with.held.stride + h] -
-                            with.streamed.columns[c * with.streamed.stride + q]));
-  return rank;
-}
-
 /* One pair a thread, where it has one. */
 __device__ static void join_pairs(const struct join_arguments &with, bool active, uint32_t h,
                                   uint32_t q) {
-  double rank = active ? rank_of_pair(with, h, q) : 0;
-  bool has = active && belongs(with, h, q, rank);
+  double rank = active ? kcp_rank_of_pair(with.asked, h, q) : 0;
+  bool has = active && kcp_pair_belongs(with.asked, h, q, rank);
   if (__any_sync(full_warp, has))
-    emit(with.pairs, has, rank, kcp_set_record(with.held, h), kcp_set_record(with.streamed, q));
+    emit(with.asked.pairs, has, rank, kcp_set_record(with.asked.held, h),
+         kcp_set_record(with.asked.streamed, q));
 }
 
 enum descent {
@@ -176,7 +141,7 @@ enum descent {
 __device__ static void join_leaf(const struct join_arguments &with, enum descent descent,
                                  uint32_t leaf, uint32_t q, bool active) {
   uint32_t first = leaf * kcp_tree_fanout;
-  uint32_t last = min(first + kcp_tree_fanout, with.held.count);
+  uint32_t last = min(first + kcp_tree_fanout, with.asked.held.count);
   if (descent == BY_POINT) {
     uint32_t h = first + threadIdx.x % 32;
     join_pairs(with, h < last, min(h, last - 1), q);
@@ -195,13 +160,14 @@ __device__ static bool descend(const struct join_arguments &with, enum descent d
     uint2 entry = stack[--depth];
     __syncwarp();
     if (entry.x == 0) {
-      if (*(volatile unsigned long long *)with.pairs.counter > with.pairs.capacity) return false;
+      if (*(volatile unsigned long long *)with.asked.pairs.counter > with.asked.pairs.capacity)
+        return false;
       join_leaf(with, descent, entry.y, q, active);
       continue;
     }
     uint32_t level = entry.x - 1, child = entry.y * kcp_tree_fanout + lane;
     bool near = child < with.tree.count[level] &&
-                may_belong(with, box_rank(with, box, with.tree.first[level] + child));
+                kcp_may_belong(with.asked, box_rank(with, box, with.tree.first[level] + child));
     unsigned mask = __ballot_sync(full_warp, near);
     if (near) stack[depth + __popc(mask & ((1u << lane) - 1))] = make_uint2(level, child);
     depth += __popc(mask);
@@ -211,17 +177,17 @@ __device__ static bool descend(const struct join_arguments &with, enum descent d
 }
 
 __device__ static double axis_of(const struct join_arguments &with, uint32_t j, uint32_t q) {
-  return with.streamed.columns[with.axes.axis[j] * with.streamed.stride + q];
+  return with.asked.streamed.columns[with.axes.axis[j] * with.asked.streamed.stride + q];
 }
 
 __global__ static void join(const struct join_arguments with) {
   __shared__ uint2 stacks[warps_per_block][stack_entries];
   uint2 *stack = stacks[threadIdx.x / 32];
   uint32_t q = blockIdx.x * blockDim.x + threadIdx.x;
-  bool active = q < with.streamed.count;
+  bool active = q < with.asked.streamed.count;
   unsigned points = __ballot_sync(full_warp, active);
   if (points == 0) return;
-  if (!active) q = with.streamed.count - 1;
+  if (!active) q = with.asked.streamed.count - 1;
   struct warp_box box;
   bool compact = true;
   for (uint32_t j = 0; j < with.axes.axes; ++j) {
@@ -246,25 +212,15 @@ __global__ static void join(const struct join_arguments with) {
 }
 
 enum kcp_status kcp_box_tree_join(const struct kcp_box_tree *tree, const struct kcp_cells *axes,
-                                  struct kcp_metric metric, bool self, uint32_t dimensions,
-                                  const struct kcp_point_set *held,
-                                  const struct kcp_point_set *streamed, double rank,
-                                  enum kcp_join_kind kind, const struct kcp_pair_planes *pairs,
-                                  cudaStream_t stream, struct kcp_error *error) {
-  if (held->count == 0 || streamed->count == 0) return KCP_OK;
+                                  const struct kcp_join_question *asked, cudaStream_t stream,
+                                  struct kcp_error *error) {
+  if (asked->held.count == 0 || asked->streamed.count == 0) return KCP_OK;
   struct join_arguments with = {};
   with.tree = *tree;
   with.axes = *axes;
-  with.metric = metric;
-  with.held = *held;
-  with.streamed = *streamed;
-  with.pairs = *pairs;
-  with.rank = rank;
-  with.group_extent = group_width * kcp_metric_distance(metric, rank);
-  with.dimensions = dimensions;
-  with.kind = kind;
-  with.self = self;
-  unsigned blocks = (streamed->count + join_threads - 1) / join_threads;
+  with.asked = *asked;
+  with.group_extent = group_width * kcp_metric_distance(asked->metric, asked->rank);
+  unsigned blocks = (asked->streamed.count + join_threads - 1) / join_threads;
   join<<<blocks, join_threads, 0, stream>>>(with);
   KCP_CUDA_TRY(cudaGetLastError());
   return KCP_OK;

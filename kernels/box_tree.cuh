@@ -2,9 +2,8 @@
 #ifndef KCP_KERNELS_BOX_TREE_CUH
 #define KCP_KERNELS_BOX_TREE_CUH
 
-#include "kcp/metric.h"
-#include "kcp/threshold_search.h"
-#include "morton_sort.cuh"
+#include "device.cuh"
+#include "join_pairs.cuh"
 
 static const uint32_t kcp_tree_fanout = 32; /* points of a leaf, children of a node: a warp */
 static const int kcp_tree_levels = 7;       /* 32^7 > 2^32 */
@@ -28,23 +27,11 @@ enum kcp_status kcp_box_tree_build(struct kcp_box_tree *tree, const struct kcp_c
                                    const struct kcp_point_set *set, cudaStream_t stream,
                                    struct kcp_error *error);
 
-/* Where a join puts its pairs: planes of `capacity`, *counter counts all found (device). */
-struct kcp_pair_planes {
-  double *ranks;
-  uint64_t *held;
-  uint64_t *streamed;
-  uint64_t capacity;
-  unsigned long long *counter;
-};
-
-/* Emits the pairs of `held` (in the tree) and `streamed` (Morton order) of the kind. Stops early
- * once *counter is past the capacity. One warp takes 32 streamed points and descends by the box
- * around them. */
+/* Emits the pairs asked for, of held points (those of the tree) and streamed ones (in Morton
+ * order). Stops early once the counter is past the capacity. One warp takes 32 streamed points and
+ * descends by the box around them. */
 enum kcp_status kcp_box_tree_join(const struct kcp_box_tree *tree, const struct kcp_cells *axes,
-                                  struct kcp_metric metric, bool self, uint32_t dimensions,
-                                  const struct kcp_point_set *held,
-                                  const struct kcp_point_set *streamed, double rank,
-                                  enum kcp_join_kind kind, const struct kcp_pair_planes *pairs,
-                                  cudaStream_t stream, struct kcp_error *error);
+                                  const struct kcp_join_question *asked, cudaStream_t stream,
+                                  struct kcp_error *error);
 
 #endif

@@ -5,9 +5,9 @@
 #include "kcp/metric.h"
 #include "morton_sort.cuh"
 
-/* Ranks are counted by their leading 20 bits: a bucket is 2^-8 of a rank wide. */
-static const int kcp_guess_shift = 44;
-static const uint32_t kcp_guess_buckets = 1u << 19; /* of finite ranks, which are >= 0 */
+/* Ranks are counted by their leading 17 bits: a bucket is 2^-5 of a rank wide. */
+static const int kcp_guess_shift = 47;
+static const uint32_t kcp_guess_buckets = 1u << 16; /* of finite ranks, which are >= 0 */
 
 /* Counts the ranks of each streamed sample point to its `window` neighbours on either side in the
  * sorted held sample (sorter, held_count points); all of them when window >= held_count. */

@@ -8,6 +8,7 @@
 #include "bounding_box.cuh"
 #include "box_tree.cuh"
 #include "cell_filter.cuh"
+#include "cell_join.cuh"
 #include "device.cuh"
 #include "kcp/axes.h"
 #include "kcp/threshold_search.h"
@@ -20,6 +21,7 @@ static const uint64_t bits_per_point = 24;
 static const uint64_t fewest_bits = UINT64_C(1) << 16, most_bits = UINT64_C(1) << 31;
 static const uint32_t few_points = 1u << 14; /* not worth another round of filtering */
 static const uint64_t ranks_on_host = UINT64_C(1) << 15;
+static const unsigned fullest_cell = 64; /* held points of a cell that a join by cells ranks */
 static const double endless_distance = 0x1p500; /* everything is in reach */
 
 /* A block of points on its way from a file. */
@@ -65,6 +67,7 @@ struct kcp_threshold_engine_state {
   uint32_t *bitmap;
   bool bitmap_is_marked; /* with the cells of the last mark */
   uint64_t round;        /* seeds the hash of each filtering */
+  struct kcp_cell_table table;
   struct kcp_box_tree tree;
   struct kcp_pair_planes pairs, spare_pairs;
   uint64_t pair_count;
@@ -161,6 +164,7 @@ static enum kcp_status allocate(engine_state *state, struct kcp_error *error) {
   KCP_TRY(make_side(state, plan->held_capacity, &state->sides[KCP_SIDE_HELD], error));
   KCP_TRY(make_side(state, plan->survivor_capacity, &state->sides[KCP_SIDE_STREAMED], error));
   KCP_TRY(kcp_device_array(memory, bits_for(larger) / 32, &state->bitmap, "the bitmap", error));
+  KCP_TRY(kcp_cell_table_create(memory, plan->held_capacity, &state->table, error));
   KCP_TRY(kcp_box_tree_create(memory, plan->held_capacity, &state->tree, error));
   KCP_TRY(make_pairs(state, &state->pairs, error));
   KCP_TRY(make_pairs(state, &state->spare_pairs, error));
@@ -573,17 +577,52 @@ static enum kcp_status sort_side(engine_state *state, enum kcp_side number, uint
   return KCP_OK;
 }
 
+static struct kcp_join_question question(const engine_state *state, double rank,
+                                         enum kcp_join_kind kind) {
+  struct kcp_join_question asked = {};
+  asked.metric = state->plan.metric;
+  asked.dimensions = state->dimensions;
+  asked.self = state->plan.self;
+  asked.rank = rank;
+  asked.kind = kind;
+  asked.pairs = state->pairs;
+  return asked;
+}
+
+/* By cells, as the points lie; *joined false where too many held points share a cell. */
+static enum kcp_status join_by_cells(engine_state *state, double rank, enum kcp_join_kind kind,
+                                     bool *joined, struct kcp_error *error) {
+  struct kcp_join_question asked = question(state, rank, kind);
+  unsigned fullest = 0;
+  asked.held = state->sides[KCP_SIDE_HELD].kept;
+  asked.streamed = state->sides[KCP_SIDE_STREAMED].kept;
+  struct kcp_cells cells = cells_for(state, rank, 1);
+  cells.mask = kcp_cell_table_buckets(asked.held.count) - 1;
+  KCP_TRY(kcp_cell_table_fill(&state->table, &cells, &asked.held, &fullest, state->stream, error));
+  *joined = fullest <= fullest_cell;
+  return *joined ? kcp_cell_join(&state->table, &cells, &asked, state->stream, error) : KCP_OK;
+}
+
+/* By the tree, in Morton order. */
+static enum kcp_status join_by_tree(engine_state *state, double rank, enum kcp_join_kind kind,
+                                    struct kcp_error *error) {
+  struct kcp_join_question asked = question(state, rank, kind);
+  for (enum kcp_side side : {KCP_SIDE_HELD, KCP_SIDE_STREAMED})
+    if (!state->sides[side].is_sorted) KCP_TRY(sort_side(state, side, UINT64_MAX, error));
+  asked.held = state->sides[KCP_SIDE_HELD].sorted;
+  asked.streamed = state->sides[KCP_SIDE_STREAMED].sorted;
+  return kcp_box_tree_join(&state->tree, &state->cells, &asked, state->stream, error);
+}
+
 static enum kcp_status join(engine_state *state, double rank, enum kcp_join_kind kind,
                             uint64_t *found, struct kcp_error *error) {
   uint64_t total = 0;
+  bool sorted = state->sides[KCP_SIDE_HELD].is_sorted || state->sides[KCP_SIDE_STREAMED].is_sorted;
+  bool joined = false;
   KCP_TRY(begin_kernels(state, error));
-  for (enum kcp_side side : {KCP_SIDE_HELD, KCP_SIDE_STREAMED})
-    if (!state->sides[side].is_sorted) KCP_TRY(sort_side(state, side, UINT64_MAX, error));
   KCP_TRY(set_counter(state, COUNT_PAIRS, state->pair_count, error));
-  KCP_TRY(kcp_box_tree_join(&state->tree, &state->cells, state->plan.metric, state->plan.self,
-                            state->dimensions, &state->sides[KCP_SIDE_HELD].sorted,
-                            &state->sides[KCP_SIDE_STREAMED].sorted, rank, kind, &state->pairs,
-                            state->stream, error));
+  if (!sorted && !state->endless) KCP_TRY(join_by_cells(state, rank, kind, &joined, error));
+  if (!joined) KCP_TRY(join_by_tree(state, rank, kind, error));
   KCP_TRY(get_counter(state, COUNT_PAIRS, &total, error));
   KCP_TRY(end_kernels(state, KCP_PHASE_KERNEL, error));
   *found = total - state->pair_count;

@@ -13,8 +13,7 @@
 #define GPU_BLOCK_POINTS (UINT64_C(1) << 20)
 #define CPU_BLOCK_POINTS (UINT64_C(1) << 17) /* stay in the caches */
 #define HELD_SAMPLE (UINT64_C(1) << 17)
-#define GPU_STREAMED_SAMPLE (UINT64_C(1) << 18)
-#define CPU_STREAMED_SAMPLE (UINT64_C(1) << 16)
+#define STREAMED_SAMPLE (UINT64_C(1) << 16)
 #define MIN_PAIR_CAPACITY (UINT64_C(1) << 22)
 /* With no more pairs than this in all, every pair is a candidate and nothing is guessed. */
 #define ALL_PAIRS 0x1p22
@@ -68,7 +67,7 @@ static enum kcp_status make_plan(const struct kcp_job *job, struct kcp_threshold
   plan->k = maximum(1, minimum(request->k, job->pair_count));
   plan->held_sample = minimum(HELD_SAMPLE, held);
   bool on_gpu = job->backend->kind == KCP_BACKEND_CUDA;
-  plan->streamed_sample = minimum(on_gpu ? GPU_STREAMED_SAMPLE : CPU_STREAMED_SAMPLE, streamed);
+  plan->streamed_sample = minimum(STREAMED_SAMPLE, streamed);
   double per_point = point_bytes(plan->dimensions);
 
   /* Pairs take a quarter of the memory at most, blocks and samples another, points the rest. */
