@@ -23,7 +23,8 @@ static void print_overview(void) {
   puts("  --algo NAME       algorithm (auto)          --max-distance R  only pairs this near");
   puts("  --device auto|cpu|cuda:N  where (auto)      --out FILE    pairs to .csv or .json");
   puts("  --memory SIZE     limit, such as 2G         --json FILE   report of times and work");
-  puts("\nAnswers go to stdout as CSV, all else to stderr. Files: .bin .csv .npy .fvecs .fbin .f32");
+  puts(
+      "\nAnswers go to stdout as CSV, all else to stderr. Files: .bin .csv .npy .fvecs .fbin .f32");
   puts("kcp help query lists every option; kcp help NAME tells of a command or algorithm.");
 }
 
