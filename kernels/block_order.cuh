@@ -53,18 +53,19 @@ __device__ inline uint32_t kcp_warp_sum(uint32_t value) {
 }
 
 /* Sorting. Every thread of a group holds two neighbours: items 2 t and 2 t + 1. The group is the
- * whole block, or its first threads while the others do something else or wait. */
+ * whole block, or its first threads, a multiple of 32; the others only take part in the barriers.
+ */
 
 struct kcp_whole_block {
-  __device__ void wait() const {
-    __syncthreads();
+  __device__ bool works() const {
+    return true;
   }
 };
 
 struct kcp_first_threads {
-  uint32_t count; /* a multiple of 32 */
-  __device__ void wait() const {
-    __barrier_sync_count(1, count);
+  uint32_t count;
+  __device__ bool works() const {
+    return threadIdx.x < count;
   }
 };
 
@@ -77,6 +78,15 @@ __device__ void kcp_network_step(Item (&x)[2], uint32_t mask, uint32_t top, Item
                                  const Group &group) {
   const uint32_t first = 2 * threadIdx.x;
   Item other[2];
+  if (mask >= 64) {
+    __syncthreads();
+    if (group.works()) {
+      shared[first] = x[0];
+      shared[first + 1] = x[1];
+    }
+    __syncthreads();
+  }
+  if (!group.works()) return;
   if (mask == 1) {
     const Item smaller = x[1] < x[0] ? x[1] : x[0];
     x[1] = x[1] < x[0] ? x[0] : x[1];
@@ -89,10 +99,6 @@ __device__ void kcp_network_step(Item (&x)[2], uint32_t mask, uint32_t top, Item
     other[0] = kcp_shuffle_xor(mirrored ? high : low, (int)(mask / 2));
     other[1] = kcp_shuffle_xor(mirrored ? low : high, (int)(mask / 2));
   } else {
-    group.wait();
-    shared[first] = x[0];
-    shared[first + 1] = x[1];
-    group.wait();
     other[0] = shared[first ^ mask];
     other[1] = shared[(first + 1) ^ mask];
   }
@@ -339,16 +345,15 @@ template <typename Item>
 __device__ void kcp_sort_place(Item *place, uint32_t taken) {
   const uint32_t length = kcp_run_length(taken);
   const kcp_first_threads group = {length < 64 ? 32 : length / 2};
-  if (threadIdx.x < group.count) {
-    Item x[2];
-    for (int e = 0; e < 2; ++e) {
-      const uint32_t i = 2 * threadIdx.x + e;
-      x[e] = i < taken ? place[i] : kcp_padding_item<Item>();
-    }
-    kcp_sort_runs(x, length, place, group);
-    group.wait();
-    for (int e = 0; e < 2; ++e) place[2 * threadIdx.x + e] = x[e];
+  Item x[2] = {0, 0};
+  for (int e = 0; e < 2; ++e) {
+    const uint32_t i = 2 * threadIdx.x + e;
+    if (group.works()) x[e] = i < taken ? place[i] : kcp_padding_item<Item>();
   }
+  kcp_sort_runs(x, length, place, group);
+  __syncthreads();
+  if (group.works())
+    for (int e = 0; e < 2; ++e) place[2 * threadIdx.x + e] = x[e];
   __syncthreads();
 }
 

@@ -72,4 +72,51 @@ enum kcp_status kcp_device_timer_end(struct kcp_device_timer *timer, cudaStream_
 enum kcp_status kcp_device_timers_collect(struct kcp_device_timer *const *timers, uint32_t count,
                                           double *seconds, struct kcp_error *error);
 
+/* Kernels that follow closely (programmatic dependent launch, from compute capability 9.0 on): the
+ * next is started while the last still runs, as soon as all blocks of that have let it, and waits
+ * for its end before it touches what that writes. Without the capability these do nothing, and
+ * kcp_launch_closely is to be told so. */
+__device__ inline void kcp_let_next_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+__device__ inline void kcp_wait_for_last() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+/* Brings the line of an address to the cache that all multiprocessors share. */
+__device__ inline void kcp_prefetch(const void *address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
+/* Whether a kernel was compiled for such a device. */
+template <typename Kernel>
+enum kcp_status kcp_can_follow_closely(Kernel kernel, bool *can, struct kcp_error *error) {
+  cudaFuncAttributes attributes;
+  KCP_CUDA_TRY(cudaFuncGetAttributes(&attributes, kernel));
+  *can = attributes.ptxVersion >= 90;
+  return KCP_OK;
+}
+
+template <typename... Parameters, typename... Arguments>
+cudaError_t kcp_launch_closely(bool closely, void (*kernel)(Parameters...), unsigned blocks,
+                               unsigned threads, size_t shared_bytes, cudaStream_t stream,
+                               Arguments... arguments) {
+  cudaLaunchAttribute attribute;
+  cudaLaunchConfig_t config = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = closely ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...);
+}
+
 #endif

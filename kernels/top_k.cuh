@@ -20,6 +20,18 @@ struct kcp_top_k_shape {
   uint32_t shared_bytes; /* a block may have */
 };
 
+/* Bytes of an item (value_codec.cuh) of its type. */
+static inline uint64_t kcp_item_bytes(const struct kcp_top_k_shape *shape) {
+  return kcp_value_bytes(shape->type) == 8 ? sizeof(kcp_wide_item) : sizeof(uint64_t);
+}
+
+/* How many low bits hold the value. */
+static inline int kcp_bits_of(uint64_t value) {
+  int bits = 0;
+  while (bits < 64 && value >> bits != 0) ++bits;
+  return bits;
+}
+
 /* Rows of values in device memory, aligned as their type. A batch is whole rows, or a part of one
  * row; then a limit may be given. */
 struct kcp_top_k_batch {

@@ -288,10 +288,6 @@ static uint64_t run_length(uint64_t k) {
   return run;
 }
 
-static uint64_t item_bytes(const struct kcp_top_k_shape *shape) {
-  return kcp_value_bytes(shape->type) == 8 ? sizeof(kcp_wide_item) : sizeof(uint64_t);
-}
-
 /* How a row is cut: as many parts as fill the device, whole batches each. */
 struct cut {
   uint32_t stretch, parts;
@@ -326,7 +322,7 @@ static uint64_t item_count(const struct kcp_top_k_shape *shape) {
 }
 
 static uint64_t bytes(const struct kcp_top_k_shape *shape) {
-  return item_count(shape) * item_bytes(shape) * (takes_rows(shape) ? 2 : 1);
+  return item_count(shape) * kcp_item_bytes(shape) * (takes_rows(shape) ? 2 : 1);
 }
 
 static enum kcp_status create(const struct kcp_top_k_shape *shape, struct kcp_device_memory *memory,
@@ -334,7 +330,7 @@ static enum kcp_status create(const struct kcp_top_k_shape *shape, struct kcp_de
   struct merger made = {*shape, run_length(shape->k), {NULL, NULL}};
   const int buffers = takes_rows(shape) ? 2 : 1;
   for (int buffer = 0; buffer < buffers; ++buffer)
-    KCP_TRY(kcp_device_take(memory, item_count(shape), item_bytes(shape), &made.items[buffer],
+    KCP_TRY(kcp_device_take(memory, item_count(shape), kcp_item_bytes(shape), &made.items[buffer],
                             "bitonic runs", error));
   struct merger *merger = (struct merger *)malloc(sizeof *merger);
   if (merger == NULL) return kcp_out_of_memory(error, "the search", sizeof *merger);

@@ -2,19 +2,21 @@
  *
  * 1. sample_bound: blocks of 1,024 threads read one value of each of s slices (s = n / 256, from
  *    2^14 to 2^18; at a place that is random within its slice, so that neither order nor period of
- *    the data matters), each block keeps its first r, and the last block to finish selects the r-th
- *    of all: the bound. r is as far as the first k values reach into the sample, with so much to
- *    spare that the bound is short of k for one array in 80,000 (the tail of the Poisson
- *    distribution at r).
+ *    the data matters), each block keeps its first r or a few more, and the last block to finish
+ *    selects the r-th of all: the bound. r is as far as the first k values reach into the sample,
+ *    with so much to spare that the bound is short of k for one array in 80,000 (the tail of the
+ *    Poisson distribution at r).
  * 2. compact: every warp reads tiles of 2 KiB (four 16-byte loads a lane in flight), compares, and
  *    appends the items before the bound. One compare a value where no value passes. Ties are no
  *    exception: a bound is an item, a value with an index, so that of equal values the lower
- * indices pass. Values equal to the bound's and NaN are counted on the way.
+ *    indices pass. Values equal to the bound's and NaN are counted on the way.
  * 3. finish: one block narrows the survivors, about r n / s of them, to at most 2,048 by radix
- *    digits in shared memory, sorts these and counts what the certificate needs.
- * Should fewer than k have passed, or more than there is room for (which no data can provoke, only
- * chance), the host asks once more: settle_digit then finds an exact bound by radix digits, 11 bits
- * a read of the values, without the host, and 2 and 3 are run again.
+ *    digits in shared memory, these to a run that k just fits into, sorts that and counts what the
+ *    certificate needs.
+ * The kernels follow closely (device.cuh): while the last block of 1 is at work, the first tiles of
+ * 2 are on their way to the cache. Should fewer than k have passed, or more than there is room for,
+ * the host asks once more: settle_digit then finds an exact bound by radix digits, 11 bits a read
+ * of the values, without the host, and 2 and 3 are run again.
  *
  * k > 2,048: the same bound and compaction; the survivors are sorted by CUB (their indices, then
  * the keys of these stably). k > n / 4: everything is sorted. Rows of up to 65,536 values: a block
@@ -23,10 +25,15 @@
  * Launch geometry: 1,024 threads a block and s / 2,048 blocks; 512 threads and as many blocks as
  * the device holds at a time; 1 block of 1,024. Memory: room for survivors, (r + 6 sqrt(r) + 8) n /
  * s items of 8 or 16 bytes. Cost: bytes of the values once, 32 bytes (a sector) for each sample,
- * about 3 passes over the survivors in shared memory and 66 steps of a sorting network of 2,048.
+ * about 3 passes over the survivors in shared memory and log2 K (log2 K + 1) / 2 steps of a sorting
+ * network of K, the power of two from k on.
  *
- * History: 1. sample sorted by one block, survivors sorted by one block: 0.15 ms beside the read.
- * 2. as above. Measured: see docs/results/top-k-h200.md. */
+ * History (n = 2^28, k = 64): 1. sample sorted by one block, survivors sorted by one block: 0.15 ms
+ * beside the read. 2. sample selected by many blocks, survivors by radix digits: 0.279 ms, of which
+ * 33 us for the sample and 19 us to finish; but 5.1 ms on equal values, as the bound was the end of
+ * a radix bucket in a list that lacked most items of that bucket. 3. the bound is an item; fewer
+ * barriers, only what is needed is sorted, kernels overlap. Measured: see
+ * docs/results/top-k-h200.md. */
 #include <cmath>
 #include <cstdlib>
 
@@ -39,6 +46,9 @@ enum {
   PLACE = 2 * BLOCK_THREADS, /* items that a block sorts */
   COMPACT_THREADS = 512,
   VECTORS = 4, /* of 16 bytes, in flight in a thread */
+  AHEAD = 2,   /* tiles of a warp that are on their way to the cache before the bound is known */
+  LINE = 128,
+  TILE_LINES = 32 * VECTORS * 16 / LINE,
   SETTLE_THREADS = 512,
   SPLIT_THREADS = 256
 };
@@ -90,6 +100,7 @@ __global__ static __launch_bounds__(BLOCK_THREADS) void sample_bound(
   __shared__ kcp_order_space<item> space;
   __shared__ bool is_last;
   __shared__ uint32_t taken, list_start, listed;
+  kcp_let_next_start();
   const uint32_t first = blockIdx.x * PLACE;
   const uint32_t here = grid.samples - first < PLACE ? grid.samples - first : PLACE;
   for (uint32_t i = threadIdx.x; i < here; i += BLOCK_THREADS) {
@@ -191,7 +202,8 @@ __device__ static void load_vector(const uint64_t *from, uint64_t (&v)[8], int a
   v[at + 1] = loaded.y;
 }
 
-/* Step 2. The first `head` values lie before an address that is a multiple of 16. */
+/* Step 2. The first `head` values lie before an address that is a multiple of 16. Its blocks start
+ * as soon as those of step 1 leave them room. */
 template <typename Codec>
 __global__ static __launch_bounds__(COMPACT_THREADS, 2) void compact(
     const typename Codec::raw *values, uint32_t n, uint32_t head, typename Codec::raw flip,
@@ -203,19 +215,14 @@ __global__ static __launch_bounds__(COMPACT_THREADS, 2) void compact(
   const uint32_t lane = threadIdx.x % 32, warps = gridDim.x * (COMPACT_THREADS / 32);
   const uint32_t warp = threadIdx.x / 32 * gridDim.x + blockIdx.x; /* neighbours on other SMs */
   const uint32_t tiles = (n - head) / TILE;
+  kcp_let_next_start();
+  for (uint32_t tile = warp; tile < tiles && tile < warp + AHEAD * warps; tile += warps)
+    if (lane < TILE_LINES) kcp_prefetch((const char *)(values + head + tile * TILE) + lane * LINE);
+  kcp_wait_for_last();
   const typename Codec::item item_bound = state->bound;
   const native_bound<Codec> bound = {Codec::native_of(kcp_key_of_item<Codec>(item_bound)),
                                      (uint32_t)item_bound};
   tally tally = {0, 0};
-
-  /* What is not in whole tiles, a value a lane. */
-  const uint32_t body_end = head + tiles * TILE, rest = n - tiles * TILE;
-  for (uint32_t start = warp * 32; start < rest; start += warps * 32) {
-    const uint32_t j = start + lane, index = j < head ? j : body_end + (j - head);
-    const raw v[1] = {j < rest ? values[index] : 0};
-    take<Codec, 1, 1>(v, j < rest ? 1 : 0, index, 0, flip, bound, capacity, survivors, state,
-                      tally);
-  }
   for (uint32_t tile = warp; tile < tiles; tile += warps) {
     const uint32_t first = head + tile * TILE + lane * PER;
     raw v[COUNT];
@@ -227,6 +234,15 @@ __global__ static __launch_bounds__(COMPACT_THREADS, 2) void compact(
     if (__any_sync(KCP_WHOLE_WARP, !behind))
       take<Codec, COUNT, PER>(v, COUNT, first, 32 * PER, flip, bound, capacity, survivors, state,
                               tally);
+  }
+
+  /* What is not in whole tiles, a value a lane. */
+  const uint32_t body_end = head + tiles * TILE, rest = n - tiles * TILE;
+  for (uint32_t start = warp * 32; start < rest; start += warps * 32) {
+    const uint32_t j = start + lane, index = j < head ? j : body_end + (j - head);
+    const raw one[1] = {j < rest ? values[index] : 0};
+    take<Codec, 1, 1>(one, j < rest ? 1 : 0, index, 0, flip, bound, capacity, survivors, state,
+                      tally);
   }
   const uint32_t equal = kcp_warp_sum(tally.equal), nan_count = kcp_warp_sum(tally.nan_count);
   if (lane == 0 && equal > 0) atomicAdd(&state->equal, equal);
@@ -286,6 +302,7 @@ __global__ static __launch_bounds__(BLOCK_THREADS) void finish(
   __shared__ item place[PLACE];
   __shared__ kcp_order_space<item> space;
   __shared__ uint32_t taken;
+  kcp_wait_for_last();
   const uint32_t count = state->survivors, nan_count = state->nan_count;
   const uint32_t equal_to_bound = state->equal;
   const item bound = state->bound;
@@ -508,6 +525,7 @@ struct selector {
   uint32_t key_bytes;
   uint64_t capacity;                            /* survivors */
   uint32_t finish_stage_bytes, row_stage_bytes; /* shared memory of a block */
+  bool follows_closely;                         /* finish compact, and that the sample */
   uint32_t compact_blocks;                      /* that the device holds at a time */
   void *list;                                   /* samples */
   void *survivors;
@@ -553,10 +571,6 @@ static bool takes_rows(const struct kcp_top_k_shape *shape) {
   return shape->k <= most_by_block && shape->columns <= longest_row;
 }
 
-static uint64_t item_bytes(const struct kcp_top_k_shape *shape) {
-  return kcp_value_bytes(shape->type) == 8 ? sizeof(kcp_wide_item) : sizeof(uint64_t);
-}
-
 /* The shape of one row alone, for kcp_top_k_by_sort. */
 static struct kcp_top_k_shape row_shape(const struct kcp_top_k_shape *shape) {
   struct kcp_top_k_shape row = *shape;
@@ -580,7 +594,7 @@ static uint64_t bytes(const struct kcp_top_k_shape *shape) {
   uint64_t total = sizeof(struct digit_state<kcp_wide_item>) + 4096;
   if (shape->rows > 1) return total;
   const uint64_t capacity = capacity_for(shape);
-  total += (capacity + sample_for(shape->k, shape->columns).samples) * item_bytes(shape);
+  total += (capacity + sample_for(shape->k, shape->columns).samples) * kcp_item_bytes(shape);
   if (way_of(shape->k, shape->columns) == BY_SORTED_SURVIVORS)
     total += capacity * 2 * (kcp_value_bytes(shape->type) + sizeof(uint32_t)) + capacity / 4 +
              (1u << 20);
@@ -605,6 +619,7 @@ template <typename Codec>
 static enum kcp_status fit_to_device(struct selector *selector, struct kcp_error *error) {
   const uint32_t shared_bytes = selector->shape.shared_bytes;
   int blocks = 0;
+  KCP_TRY(kcp_can_follow_closely(compact<Codec>, &selector->follows_closely, error));
   KCP_TRY(raise_shared(finish<Codec>, shared_bytes, &selector->finish_stage_bytes, error));
   KCP_TRY(raise_shared(select_rows<Codec>, shared_bytes, &selector->row_stage_bytes, error));
   KCP_CUDA_TRY(
@@ -633,7 +648,7 @@ static enum kcp_status allocate_pairs(struct selector *selector, struct kcp_devi
 static enum kcp_status allocate(struct selector *selector, struct kcp_device_memory *memory,
                                 struct kcp_error *error) {
   const struct kcp_top_k_shape *shape = &selector->shape;
-  const uint64_t size = item_bytes(shape);
+  const uint64_t size = kcp_item_bytes(shape);
   const struct kcp_top_k_shape row = row_shape(shape);
   if (shape->rows > 1) return KCP_OK;
   selector->capacity = capacity_for(shape);
@@ -741,10 +756,10 @@ static enum kcp_status queue_compact(const row_work<Codec> *work, struct kcp_err
   if (head > work->n) head = work->n;
   const uint64_t useful = (work->n + COMPACT_THREADS - 1) / COMPACT_THREADS;
   const uint64_t most = work->selector->compact_blocks;
-  compact<Codec><<<(unsigned)(useful < most ? useful : most), COMPACT_THREADS, 0, work->stream>>>(
-      work->values, work->n, head, work->flip, (uint32_t)work->selector->capacity, work->survivors,
-      work->state);
-  KCP_CUDA_TRY(cudaGetLastError());
+  KCP_CUDA_TRY(kcp_launch_closely(
+      work->selector->follows_closely, compact<Codec>, (unsigned)(useful < most ? useful : most),
+      (unsigned)COMPACT_THREADS, 0, work->stream, work->values, work->n, head, work->flip,
+      work->selector->capacity, work->survivors, work->state));
   return KCP_OK;
 }
 
@@ -754,11 +769,11 @@ static enum kcp_status queue_finish(const row_work<Codec> *work, struct kcp_erro
   const struct selector *selector = work->selector;
   const uint64_t size = sizeof(typename Codec::item), all = selector->capacity * size;
   const uint64_t stage = all < selector->finish_stage_bytes ? all : selector->finish_stage_bytes;
-  finish<Codec><<<1, BLOCK_THREADS, (size_t)stage, work->stream>>>(
-      work->n, work->k, work->limit, (uint32_t)selector->capacity, (uint32_t)(stage / size),
+  KCP_CUDA_TRY(kcp_launch_closely(
+      selector->follows_closely, finish<Codec>, 1u, (unsigned)BLOCK_THREADS, (size_t)stage,
+      work->stream, work->n, work->k, work->limit, selector->capacity, stage / size,
       work->survivors, work->state, (typename Codec::key *)work->results->keys,
-      work->results->indices, work->results->outcomes);
-  KCP_CUDA_TRY(cudaGetLastError());
+      work->results->indices, work->results->outcomes));
   return KCP_OK;
 }
 
@@ -809,12 +824,6 @@ static enum kcp_status read_survivors(const row_work<Codec> *work, uint32_t *cou
   return KCP_OK;
 }
 
-static int bit_length(uint64_t value) {
-  int bits = 0;
-  while (bits < 64 && value >> bits != 0) ++bits;
-  return bits;
-}
-
 template <typename Codec>
 static enum kcp_status sort_survivors(const row_work<Codec> *work, uint32_t count,
                                       struct kcp_error *error) {
@@ -827,7 +836,7 @@ static enum kcp_status sort_survivors(const row_work<Codec> *work, uint32_t coun
   take_indices<<<blocks, SPLIT_THREADS, 0, work->stream>>>(work->survivors, count,
                                                            arrays->values[0]);
   KCP_CUDA_TRY(cudaGetLastError());
-  KCP_TRY(kcp_sort_values(arrays, count, bit_length(work->n), work->stream, error));
+  KCP_TRY(kcp_sort_values(arrays, count, kcp_bits_of(work->n), work->stream, error));
   gather_keys<Codec><<<blocks, SPLIT_THREADS, 0, work->stream>>>(
       work->values, work->flip, arrays->values[0], count, (key *)arrays->keys[0]);
   KCP_CUDA_TRY(cudaGetLastError());

@@ -201,12 +201,6 @@ static enum kcp_status create(const struct kcp_top_k_shape *shape, struct kcp_de
   return KCP_OK;
 }
 
-static int bit_length(uint64_t value) {
-  int bits = 0;
-  while (bits < 64 && value >> bits != 0) ++bits;
-  return bits;
-}
-
 template <typename Codec>
 static enum kcp_status queue(struct sorter *sorter, const struct kcp_top_k_batch *batch,
                              const struct kcp_top_k_results *results, cudaStream_t stream,
@@ -230,7 +224,7 @@ static enum kcp_status queue(struct sorter *sorter, const struct kcp_top_k_batch
     make_row_keys<<<blocks_for(count), threads, 0, stream>>>(
         arrays->values[0], (uint32_t)count, (uint32_t)batch->columns, (uint32_t *)arrays->keys[0]);
     KCP_CUDA_TRY(cudaGetLastError());
-    KCP_TRY(kcp_sort_pairs(arrays, sizeof(uint32_t), count, bit_length(batch->rows - 1), stream,
+    KCP_TRY(kcp_sort_pairs(arrays, sizeof(uint32_t), count, kcp_bits_of(batch->rows - 1), stream,
                            error));
   }
   take_first<Codec><<<blocks_for(batch->rows * width), threads, 0, stream>>>(

@@ -417,28 +417,18 @@ static enum kcp_status unknown_command(const char *word, struct kcp_error *error
                   word, near.word);
 }
 
-/* A top-k takes one array, and is asked for by algorithm or by a file that holds values alone. */
-static bool is_top_k(const struct operands *operands, const struct kcp_request *request) {
-  const struct kcp_algorithm *algorithm = kcp_algorithm_find(request->algorithm);
-  if (algorithm != NULL) return algorithm->query == KCP_QUERY_TOP_K;
-  return !request->self && operands->count == 1 && kcp_is_raw_array(operands->words[0]);
-}
-
-static enum kcp_status take_top_k(const struct operands *operands, struct kcp_request *request,
+static enum kcp_status take_query(const struct operands *operands, struct kcp_request *request,
                                   struct kcp_error *error) {
-  if (operands->count != 1)
+  int wanted = request->self ? 1 : 2;
+  for (int i = 0; i < operands->count && i < 2; ++i) request->inputs[i] = operands->words[i];
+  request->input_count = operands->count;
+  if (kcp_asks_for_top_k(request)) {
+    if (operands->count == 1) return KCP_OK;
     return kcp_fail(
         error, KCP_BAD_INPUT,
         "%s takes one file of values (.f32 .f64 .i32 .u32 .i64 .npy), but %d were given",
         request->algorithm, operands->count);
-  request->inputs[0] = operands->words[0];
-  request->input_count = 1;
-  return KCP_OK;
-}
-
-static enum kcp_status take_query(const struct operands *operands, struct kcp_request *request,
-                                  struct kcp_error *error) {
-  int wanted = request->self ? 1 : 2;
+  }
   if (operands->count == 0)
     return kcp_fail(error, KCP_BAD_INPUT,
                     "a query takes two files, D1 and D2, or --self and one (kcp help shows "
@@ -454,8 +444,6 @@ static enum kcp_status take_query(const struct operands *operands, struct kcp_re
   if (operands->count > wanted)
     return kcp_fail(error, KCP_BAD_INPUT, "a query takes two files; '%s' is one too many",
                     operands->words[wanted]);
-  for (int i = 0; i < wanted; ++i) request->inputs[i] = operands->words[i];
-  request->input_count = wanted;
   return KCP_OK;
 }
 
@@ -533,9 +521,7 @@ static enum kcp_status take_generate_values(const struct operands *operands,
 static enum kcp_status take_operands(const struct operands *operands, struct kcp_request *request,
                                      struct kcp_error *error) {
   const struct kcp_command *command = kcp_command_of(request->command);
-  if (request->command == KCP_COMMAND_QUERY)
-    return is_top_k(operands, request) ? take_top_k(operands, request, error)
-                                       : take_query(operands, request, error);
+  if (request->command == KCP_COMMAND_QUERY) return take_query(operands, request, error);
   if (operands->count < command->least_operands || operands->count > command->most_operands)
     return kcp_fail(error, KCP_BAD_INPUT, "usage: %s", command->usage);
   if (request->command == KCP_COMMAND_GEN) return take_generate(operands, request, error);
