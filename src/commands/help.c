@@ -17,13 +17,15 @@ static void print_overview(void) {
   puts("  kcp gen uniform 1M D.bin --seed 7  a million random points to try it on");
   puts("\nusage: kcp [options] D1 D2, or a command:");
   for (const struct kcp_command *command = kcp_commands; command->name != NULL; ++command)
-    if (command->kind != KCP_COMMAND_QUERY) printf("  %-10s %s\n", command->name, command->summary);
+    if (command->kind != KCP_COMMAND_QUERY && command->kind != KCP_COMMAND_HELP)
+      printf("  %-10s %s\n", command->name, command->summary);
   puts("\noften used options:");
   puts("  --k N             how many (10)             --metric l2|l1|linf|lp:T  distance (l2)");
   puts("  --algo NAME       algorithm (auto)          --max-distance R  only pairs this near");
   puts("  --device auto|cpu|cuda:N  where (auto)      --out FILE    pairs to .csv or .json");
   puts("  --memory SIZE     limit, such as 2G         --json FILE   report of times and work");
-  puts("\nAnswers go to stdout as CSV, all else to stderr. Files: .bin .csv .npy .fvecs .fbin .f32");
+  puts(
+      "\nAnswers go to stdout as CSV, all else to stderr. Files: .bin .csv .npy .fvecs .fbin .f32");
   puts("kcp help query lists every option; kcp help NAME tells of a command or algorithm.");
 }
 
