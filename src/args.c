@@ -112,10 +112,6 @@ enum { FLAG_COUNT = sizeof kcp_flags / sizeof kcp_flags[0] - 1 };
 _Static_assert(FLAG_COUNT <= 64, "flags_given has a bit for each flag");
 _Static_assert(FLAG_COUNT <= KCP_MAX_GIVEN, "each can be given");
 
-static const char *const distributions[] = {"uniform",  "gaussian",   "bit",
-                                            "diagonal", "sierpinski", "parcel"};
-enum { DISTRIBUTION_COUNT = sizeof distributions / sizeof distributions[0] };
-
 const struct kcp_flag *kcp_flag_find(const char *name, unsigned commands) {
   for (const struct kcp_flag *flag = kcp_flags; flag->name != NULL; ++flag)
     if ((flag->commands & commands) != 0 && strcmp(flag->name, name) == 0) return flag;
@@ -491,12 +487,12 @@ static enum kcp_status take_query(const struct operands *operands, struct kcp_re
 static enum kcp_status take_distribution(const char *word, struct kcp_request *request,
                                          struct kcp_error *error) {
   struct kcp_suggestion near = kcp_suggestion_for(word);
-  for (int i = 0; i < DISTRIBUTION_COUNT; ++i) {
-    if (strcmp(word, distributions[i]) == 0) {
+  for (int i = 0; kcp_distributions[i] != NULL; ++i) {
+    if (strcmp(word, kcp_distributions[i]) == 0) {
       request->generate.distribution = (enum kcp_distribution)i;
       return KCP_OK;
     }
-    kcp_suggestion_offer(&near, distributions[i]);
+    kcp_suggestion_offer(&near, kcp_distributions[i]);
   }
   if (near.word != NULL)
     return kcp_fail(error, KCP_BAD_INPUT,
