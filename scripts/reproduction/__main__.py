@@ -23,6 +23,7 @@ from .measure import bench, rows_of
 from .statements import Figures
 
 ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "build" / "reproduce" / "data"
 BUILDS = ["build/release/kcp", "build/quickstart/kcp", "build/kcp"]
 PHASES = ["total", "read", "h2d", "index", "kernel", "d2h", "merge"]
 
@@ -59,6 +60,7 @@ def parse_arguments(arguments):
         help=f"a file for a real set of the paper: {', '.join(data.name for data in REAL_SETS)}",
     )
     options = parser.parse_args(arguments)
+    options.out = options.out.resolve()
     if not 0 < options.scale <= 1:
         parser.error("--scale is above 0 and at most 1")
     if options.runs is not None and options.runs < 1 or options.warmup < 0:
@@ -72,7 +74,7 @@ def find_kcp(wanted):
         wanted = built[0] if built else shutil.which("kcp")
     if wanted is None or not Path(wanted).exists():
         raise Failure("no kcp: build it (scripts/quickstart.sh), or name it with --kcp")
-    return str(wanted)
+    return str(Path(wanted).resolve())
 
 
 def given_sets(entries):
@@ -112,7 +114,7 @@ def measure(item, options, kcp, store, stem):
     """Runs what the item needs and writes OUT/STEM.json."""
     conditions = {
         "item": item.name,
-        "scale": options.scale,
+        "scale": store.scale,
         "kernel": options.kernel if item.name != "top-k" else None,
         "distribution": options.distribution,
         "phase": options.phase,
@@ -121,8 +123,7 @@ def measure(item, options, kcp, store, stem):
     raw = options.out / "raw" / f"{stem}-scale-{options.scale:g}-{options.kernel}"
     reports = []
     if isinstance(item, Picture):
-        paths = [store.path(data) for _, data in item.sets]
-        reports = [{"points": str(path)} for path in paths]
+        reports = [{"points": store.path(data).name} for _, data in item.sets]
         version = subprocess.run([kcp, "version"], capture_output=True, text=True, check=True)
         conditions["tool"] = version.stdout.splitlines()[0]
     else:
@@ -170,15 +171,12 @@ def condition_lines(conditions, reports):
 
 
 def commands(reports):
-    lines = []
-    for report in reports:
-        words = [Path(word).name if "/" in word else word for word in report["context"]["argv"]]
-        lines.append("    " + " ".join(words))
+    lines = ["    " + " ".join(report["context"]["argv"]) for report in reports]
     return "Commands:\n\n" + "\n".join(dict.fromkeys(lines))
 
 
 def section_of_points(item, stem, conditions, reports, out):
-    points = {name: read_points(Path(report["points"])) for (name, _), report in zip(item.sets, reports)}
+    points = {name: read_points(DATA / report["points"]) for (name, _), report in zip(item.sets, reports)}
     footer = f"{machine(reports, conditions)}, {conditions['date']}, scale {conditions['scale']:g}"
     sets = [(name, *points[name]) for name, _ in item.sets]
     plots.draw_points(sets, f"{item.name}: {item.title}", footer, out / stem)
@@ -194,7 +192,8 @@ def section_of_times(item, stem, conditions, reports, out):
     ]
     figures = Figures(rows)
     footer = f"{machine(reports, conditions)}, {conditions['date']}, scale {conditions['scale']:g}"
-    title = f"{', '.join(item.names)}: {item.title}"
+    scaled = f" ({conditions['scale']:g} of the points)" if conditions["scale"] != 1 else ""
+    title = f"{', '.join(item.names)}: {item.title}{scaled}"
     if figures.by_place:
         plots.draw_item(item, figures, title, footer, conditions["phase"], out / stem)
     page.write_csv(out / f"{stem}.csv", rows)
@@ -204,6 +203,7 @@ def section_of_times(item, stem, conditions, reports, out):
         f"![{item.title}]({stem}.png)",
         table,
         page.tables(item, figures, conditions["phase"]),
+        page.noise(figures),
         page.reasons(figures),
         commands(reports),
     ]
@@ -213,8 +213,10 @@ def section_of_times(item, stem, conditions, reports, out):
 def write_page(out):
     """From every NAME.json of the folder."""
     sections, summary = [], []
-    for path in sorted(out.glob("*.json"), key=lambda path: (len(path.stem), path.stem)):
-        saved = json.loads(path.read_text())
+    order = [item.name for item in all_items("bit")]
+    found = [(path, json.loads(path.read_text())) for path in sorted(out.glob("*.json"))]
+    found.sort(key=lambda entry: order.index(entry[1]["conditions"]["item"]))
+    for path, saved in found:
         conditions, reports, stem = saved["conditions"], saved["reports"], path.stem
         items = {item.name: item for item in all_items(conditions["distribution"])}
         item = items[conditions["item"]]
@@ -251,7 +253,8 @@ def main():
     failed = 0
     for item in wanted:
         print(f"\n== {', '.join(item.names)}: {item.title}", flush=True)
-        store = Store(kcp, ROOT / "build" / "reproduce" / "data", options.scale, given)
+        scale = 1 if isinstance(item, Picture) else options.scale
+        store = Store(kcp, DATA, scale, given)
         try:
             measure(item, options, kcp, store, stem_of(item, options))
         except Failure as failure:

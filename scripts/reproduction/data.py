@@ -47,16 +47,17 @@ class Values(NamedTuple):
 
 
 class Store:
-    """Makes each set once, in `folder`."""
+    """Makes each set once, in `folder` (absolute)."""
 
     def __init__(self, kcp, folder, scale, given):
         self.kcp, self.folder, self.scale, self.given = kcp, Path(folder), scale, given
         self.used = {}  # path: what it is
 
     def path(self, data):
+        """An absolute path."""
         count = max(1, round(data.count * self.scale))
         if isinstance(data, Real) and data.name in self.given:
-            path, what = self._sample(self.given[data.name]), f"{data.name}: {self.given[data.name]}"
+            path, what = self._sample(self.given[data.name]), f"{data.name}: {Path(self.given[data.name]).name}"
         elif isinstance(data, Values):
             path = self._make("gen-values", "uniform", count, f"values-{count}.f32", data.seed)
             what = data.describe()
@@ -84,7 +85,7 @@ class Store:
 
     def _sample(self, source):
         """The user's file; below scale 1 every n-th of its records."""
-        source = Path(source)
+        source = Path(source).resolve()
         if not source.exists():
             raise Failure(f"{source}: no such file (--data)")
         if self.scale >= 1:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 from typing import NamedTuple
 
 from .failure import Failure
@@ -43,7 +44,8 @@ class Row(NamedTuple):
 
 def bench(kcp, options, files, report):
     """Runs the product of the options' values; what the report has already is not run again.
-    Rows go to the terminal as they come. Returns the report."""
+    Rows go to the terminal as they come. Returns the report, without the folders of this machine.
+    The files are those of one folder."""
     report.parent.mkdir(parents=True, exist_ok=True)
     command = [kcp, "bench"]
     for name, value in options.items():
@@ -52,9 +54,10 @@ def bench(kcp, options, files, report):
         command += ["--resume", str(report)]
     else:
         command += ["--json", str(report)]
-    command += [str(file) for file in files]
-    print("\n$", " ".join(["kcp", *command[1:]]), flush=True)
-    done = subprocess.run(command, check=False).returncode
+    folder, files = files[0].parent, [_name_in(files[0].parent, file) for file in files]
+    command += files
+    print("\n$", " ".join(_without_folders(command)), flush=True)
+    done = subprocess.run(command, cwd=folder, check=False).returncode
     if done == 3:
         raise Failure(f"{report}: a wrong answer; nothing is made of these figures")
     if done == 2 or not report.exists():
@@ -64,14 +67,24 @@ def bench(kcp, options, files, report):
     return _only(json.loads(report.read_text()), options, files)
 
 
+def _name_in(folder, file):
+    return file.name if file.parent == folder else str(file)
+
+
+def _without_folders(command):
+    return [Path(word).name for word in command]
+
+
 def _only(report, options, files):
     """Without the results of earlier runs with other options."""
     fixed = {name: str(value) for name, value in options.items() if not isinstance(value, list)}
-    last = [str(file) for file in files]
+    context = report["context"]
+    context["argv"] = _without_folders(context["argv"])
+    context.pop("host", None)
     report["results"] = [
         result
         for result in report["results"]
-        if fixed.items() <= result["options"].items() and result["argv"][-len(last) :] == last
+        if fixed.items() <= result["options"].items() and result["argv"][-len(files) :] == files
     ]
     return report
 

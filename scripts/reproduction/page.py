@@ -69,6 +69,22 @@ def reasons(figures):
     return "Not run:\n\n" + "\n".join(lines) if lines else ""
 
 
+NOISY = 1.5
+
+
+def noise(figures):
+    """A warning, when runs of one configuration differ much."""
+    several = [row for row in figures.rows if row.samples > 1]
+    noisy = [row for row in several if row.maximum_s > NOISY * row.median_s]
+    if not noisy:
+        return ""
+    return (
+        f"In {len(noisy)} of {len(several)} configurations the slowest run took over {NOISY:g} times "
+        "the median: the machine had other work, or the runs are too short. Repeat before relying "
+        "on close figures."
+    )
+
+
 def verdicts(statements, figures):
     rows = []
     for statement in statements:

@@ -3,7 +3,7 @@
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402 (the backend is chosen first)
+from matplotlib import pyplot, ticker  # noqa: E402 (the backend is chosen first)
 
 COLOURS = {
     "dbf": "#555555",
@@ -47,8 +47,23 @@ def _set_x(axes, item, places):
     if item.x == "k" and max(places) >= 10 * min(places):
         axes.set_xscale("log", base=2)
     axes.set_xticks(places)
-    axes.minorticks_off()
-    axes.xaxis.set_major_formatter(_plain_number)
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
+    axes.xaxis.set_major_formatter("{x:g}" if item.x == "k" else _plain_number)
+
+
+def _set_y(axes, label):
+    """Logarithmic where the values are far apart, else from 0."""
+    axes.set_ylabel(label, fontsize=9)
+    most = axes.get_ylim()[1]
+    values = [value for line in axes.lines for value in line.get_ydata() if value > 0]
+    if values and max(values) > 5 * min(values):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(ticker.NullLocator())
+        axes.yaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_ylim(0, most * 1.05)
+    axes.grid(True, linewidth=0.3)
 
 
 def _draw(axes, figures, value_of, error_of=None):
@@ -87,11 +102,9 @@ def draw_item(item, figures, title, footer, phase, stem):
     )
     _draw(memory, figures, lambda row: row.memory_bytes / 1e6)
     on_device = any(row.device_bytes for row in figures.rows)
-    times.set_ylabel(f"{phase} time in ms: median, bars from fastest to slowest run")
-    memory.set_ylabel(f"peak {'device' if on_device else 'host'} memory in MB")
+    _set_y(times, f"{phase} time in ms (median; bars: fastest to slowest run)")
+    _set_y(memory, f"peak {'device' if on_device else 'host'} memory in MB")
     for axes in (times, memory):
-        axes.set_yscale("log")
-        axes.grid(True, which="both", linewidth=0.3)
         _set_x(axes, item, figures.places)
     handles, labels = times.get_legend_handles_labels()
     memory.legend(handles, labels, fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
@@ -103,7 +116,7 @@ def draw_points(sets, title, footer, stem):
     """`sets`: (name, x, y)."""
     figure, row = pyplot.subplots(1, len(sets), figsize=(3.8 * len(sets), 4.6))
     for axes, (name, x, y) in zip(row, sets):
-        axes.scatter(x, y, s=0.4, linewidths=0, color="#0072B2", rasterized=True)
+        axes.scatter(x, y, s=1.2, linewidths=0, color="#0072B2", rasterized=True)
         axes.set(title=f"{name}, {len(x):,} points", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.set(xlabel="x", ylabel="y")
     _finish(figure, title, footer)
