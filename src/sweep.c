@@ -12,13 +12,16 @@ static enum kcp_status append(struct kcp_axis *axis, const char *value, struct k
   if (axis->count == KCP_MOST_CONFIGURATIONS)
     return kcp_fail(error, KCP_BAD_INPUT, "--%s lists more than %d values", axis->flag->name,
                     KCP_MOST_CONFIGURATIONS);
-  char **values = realloc(axis->values, (axis->count + 1) * sizeof *values);
-  if (values == NULL)
-    return kcp_out_of_memory(error, "a list of values", (axis->count + 1) * sizeof *values);
-  axis->values = values;
-  values[axis->count] = NULL;
-  if (value != NULL && (values[axis->count] = strdup(value)) == NULL)
-    return kcp_out_of_memory(error, "a value", strlen(value));
+  bool is_full = (axis->count & (axis->count - 1)) == 0; /* room doubles: 1, 2, 4, ... */
+  if (is_full) {
+    uint64_t room = axis->count > 0 ? 2 * axis->count : 1;
+    char **values = realloc(axis->values, room * sizeof *values);
+    if (values == NULL) return kcp_out_of_memory(error, "a list of values", room * sizeof *values);
+    axis->values = values;
+  }
+  char **place = &axis->values[axis->count];
+  *place = value != NULL ? strdup(value) : NULL;
+  if (value != NULL && *place == NULL) return kcp_out_of_memory(error, "a value", strlen(value));
   ++axis->count;
   return KCP_OK;
 }

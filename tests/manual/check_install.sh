@@ -40,7 +40,7 @@ check_tree "$scratch/root/usr"
 version=$("$scratch/root/usr/bin/kcp" version | sed -n '1s/^kcp //p')
 [ "$(dpkg-deb -f "$package" Version)" = "$version" ] ||
   { echo "FAILED: the package has another version than the program"; exit 1; }
-dpkg-deb -f "$package" Depends | grep -qE '^libc6 .*(libgomp1|libomp)' ||
+dpkg-deb -f "$package" Depends | grep -qE 'libc6 .*(libgomp1|libomp)' ||
   { echo "FAILED: the package depends on: $(dpkg-deb -f "$package" Depends)"; exit 1; }
 for field in Maintainer Description Section Architecture; do
   [ -n "$(dpkg-deb -f "$package" $field)" ] || { echo "FAILED: no field $field"; exit 1; }
