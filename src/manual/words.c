@@ -6,6 +6,8 @@
 #include "manual.h"
 
 bool manual_takes(const struct kcp_command *command, const struct kcp_flag *flag) {
+  /* bench refuses --out of the options of a query: it writes no answers. */
+  if (command->kind == KCP_COMMAND_BENCH && strcmp(flag->name, "out") == 0) return false;
   return (flag->commands & kcp_flag_commands(command->kind)) != 0;
 }
 
