@@ -15,8 +15,7 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from . import page, plots
-from .data import Store, read_points
+from .data import Store
 from .failure import Failure
 from .items import REAL_SETS, Picture, all_items, x_of
 from .measure import bench, rows_of
@@ -32,7 +31,9 @@ def parse_arguments(arguments):
     parser = argparse.ArgumentParser(
         prog="reproduce", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="+", metavar="NAME", help="list, page, all, or names of the list")
+    parser.add_argument(
+        "names", nargs="+", metavar="NAME", help="list, page, all, or names of the list"
+    )
     parser.add_argument("--scale", type=float, default=1, help="share of the paper's points (1)")
     parser.add_argument("--device", default="auto", help="of kcp (auto)")
     parser.add_argument(
@@ -47,10 +48,19 @@ def parse_arguments(arguments):
         default="bit",
         help="of the synthetic sets (bit, as in the paper's figures)",
     )
-    parser.add_argument("--runs", type=int, help="timed runs of each configuration (10; 3 of large ones)")
+    parser.add_argument(
+        "--runs", type=int, help="timed runs of each configuration (10; 3 of large ones)"
+    )
     parser.add_argument("--warmup", type=int, default=1, help="runs before those (1)")
-    parser.add_argument("--phase", choices=PHASES, default="total", help="time that is shown (total)")
+    parser.add_argument(
+        "--phase", choices=PHASES, default="total", help="time that is shown (total)"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "reproduce" / "results")
+    parser.add_argument(
+        "--measure-only",
+        action="store_true",
+        help="leave plots and page to `reproduce page`, perhaps on another machine",
+    )
     parser.add_argument("--kcp", help="the program (that of build/, else of the path)")
     parser.add_argument(
         "--data",
@@ -162,10 +172,14 @@ def machine(reports, conditions):
 def condition_lines(conditions, reports):
     lines = [f"- {conditions['date']}, {machine(reports, conditions)}"]
     if conditions["scale"] != 1:
-        lines.append(f"- {conditions['scale']:g} of the paper's points: the verdicts are of this run")
+        lines.append(
+            f"- {conditions['scale']:g} of the paper's points: the verdicts are of this run"
+        )
     if conditions["kernel"]:
         order = " (the paper's pseudocode), D2 in the order of the file"
-        lines.append(f"- kernel {conditions['kernel']}{order if conditions['kernel'] == 'plain' else ''}")
+        lines.append(
+            f"- kernel {conditions['kernel']}{order if conditions['kernel'] == 'plain' else ''}"
+        )
     lines += [f"- `{name}`: {what}" for name, what in conditions["data"].items()]
     return "\n".join(lines)
 
@@ -175,8 +189,11 @@ def commands(reports):
     return "Commands:\n\n" + "\n".join(dict.fromkeys(lines))
 
 
-def section_of_points(item, stem, conditions, reports, out):
-    points = {name: read_points(DATA / report["points"]) for (name, _), report in zip(item.sets, reports)}
+def section_of_points(item, stem, conditions, reports, out, kcp):
+    from . import page, plots
+
+    store = Store(find_kcp(kcp), DATA, 1, {})
+    points = {name: plots.read_points(store.path(data)) for name, data in item.sets}
     footer = f"{machine(reports, conditions)}, {conditions['date']}, scale {conditions['scale']:g}"
     sets = [(name, *points[name]) for name, _ in item.sets]
     plots.draw_points(sets, f"{item.name}: {item.title}", footer, out / stem)
@@ -184,7 +201,9 @@ def section_of_points(item, stem, conditions, reports, out):
     return [condition_lines(conditions, reports), f"![{item.title}]({stem}.png)", table], words
 
 
-def section_of_times(item, stem, conditions, reports, out):
+def section_of_times(item, stem, conditions, reports, out, _):
+    from . import page, plots
+
     rows = [
         row
         for number, report in enumerate(reports)
@@ -210,8 +229,10 @@ def section_of_times(item, stem, conditions, reports, out):
     return [part for part in parts if part], words
 
 
-def write_page(out):
-    """From every NAME.json of the folder."""
+def write_page(out, kcp):
+    """From every NAME.json of the folder. `kcp` makes the points of pictures."""
+    from . import page
+
     sections, summary = [], []
     order = [item.name for item in all_items("bit")]
     found = [(path, json.loads(path.read_text())) for path in sorted(out.glob("*.json"))]
@@ -221,7 +242,7 @@ def write_page(out):
         items = {item.name: item for item in all_items(conditions["distribution"])}
         item = items[conditions["item"]]
         make = section_of_points if isinstance(item, Picture) else section_of_times
-        parts, words = make(item, stem, conditions, reports, out)
+        parts, words = make(item, stem, conditions, reports, out, kcp)
         heading = f"{', '.join(item.names)}: {item.title}"
         (out / f"{stem}.md").write_text(f"# {heading}\n\n" + "\n\n".join(parts) + "\n")
         sections.append(f"## {heading}\n\n" + "\n\n".join(parts))
@@ -246,7 +267,7 @@ def main():
         print_list(items)
         return 0
     if options.names == ["page"]:
-        write_page(options.out)
+        write_page(options.out, options.kcp)
         return 0
     wanted = chosen(options.names, items)
     kcp, given = find_kcp(options.kcp), given_sets(options.data)
@@ -260,7 +281,8 @@ def main():
         except Failure as failure:
             print(f"reproduce: {item.name}: {failure}", file=sys.stderr)
             failed += 1
-    write_page(options.out)
+    if not options.measure_only:
+        write_page(options.out, options.kcp)
     return 1 if failed else 0
 
 

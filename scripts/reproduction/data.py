@@ -4,11 +4,9 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy
-
 from .failure import Failure
 
-RECORD = numpy.dtype([("id", "<u8"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")])
+RECORD_BYTES = 32  # u64 id, f64 x, y, z
 
 
 class Synthetic(NamedTuple):
@@ -57,7 +55,10 @@ class Store:
         """An absolute path."""
         count = max(1, round(data.count * self.scale))
         if isinstance(data, Real) and data.name in self.given:
-            path, what = self._sample(self.given[data.name]), f"{data.name}: {Path(self.given[data.name]).name}"
+            path, what = (
+                self._sample(self.given[data.name]),
+                f"{data.name}: {Path(self.given[data.name]).name}",
+            )
         elif isinstance(data, Values):
             path = self._make("gen-values", "uniform", count, f"values-{count}.f32", data.seed)
             what = data.describe()
@@ -75,7 +76,15 @@ class Store:
         path = self.folder / name
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            arguments = [command, distribution, str(count), str(path), "--seed", str(seed), "--quiet"]
+            arguments = [
+                command,
+                distribution,
+                str(count),
+                str(path),
+                "--seed",
+                str(seed),
+                "--quiet",
+            ]
             made = subprocess.run(
                 [self.kcp, *arguments, *options], stderr=subprocess.PIPE, text=True, check=False
             )
@@ -96,11 +105,8 @@ class Store:
         path = self.folder / f"{source.stem}-every-{step}.bin"
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            numpy.fromfile(source, RECORD)[::step].tofile(path)
+            with open(source, "rb") as whole, open(path, "wb") as sample:
+                while record := whole.read(RECORD_BYTES):
+                    sample.write(record)
+                    whole.seek((step - 1) * RECORD_BYTES, 1)
         return path
-
-
-def read_points(path):
-    """x and y of a .bin file."""
-    records = numpy.fromfile(path, RECORD)
-    return records["x"], records["y"]

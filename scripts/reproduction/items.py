@@ -155,7 +155,10 @@ def large(name, section, d1, d2, algorithms, statements):
     )
 
 
-PEA_BEATS_P = ("DSPP+PEA consistently outperforms DSPP+P", say.faster_everywhere("dspp+pea", "dspp+p"))
+PEA_BEATS_P = (
+    "DSPP+PEA consistently outperforms DSPP+P",
+    say.faster_everywhere("dspp+pea", "dspp+p"),
+)
 
 
 def k_scaling(distribution):

@@ -49,7 +49,10 @@ def bench(kcp, options, files, report):
     report.parent.mkdir(parents=True, exist_ok=True)
     command = [kcp, "bench"]
     for name, value in options.items():
-        command += [f"--{name}", ",".join(map(str, value)) if isinstance(value, list) else str(value)]
+        command += [
+            f"--{name}",
+            ",".join(map(str, value)) if isinstance(value, list) else str(value),
+        ]
     if report.exists():
         command += ["--resume", str(report)]
     else:

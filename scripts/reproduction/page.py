@@ -89,9 +89,7 @@ def verdicts(statements, figures):
     rows = []
     for statement in statements:
         measured, holds = statement.judge(figures)
-        rows.append(
-            [statement.text, statement.source, measured or "-", VERDICTS[holds]]
-        )
+        rows.append([statement.text, statement.source, measured or "-", VERDICTS[holds]])
     table = ["| The paper says | where | this run | verdict |", "| --- | --- | --- | --- |"]
     return "\n".join(table + ["| " + " | ".join(row) + " |" for row in rows]), [
         row[-1] for row in rows

@@ -1,6 +1,7 @@
 """The plots: PNG and SVG of each item."""
 
 import matplotlib
+import numpy
 
 matplotlib.use("Agg")
 from matplotlib import pyplot, ticker  # noqa: E402 (the backend is chosen first)
@@ -17,6 +18,12 @@ COLOURS = {
 }
 LINES = {"list": "--", "heap": "-", "": "-"}
 MARKERS = {"list": "o", "heap": "s", "": "o"}
+
+
+def read_points(path):
+    """x and y of a .bin file."""
+    records = numpy.fromfile(path, [("id", "<u8"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")])
+    return records["x"], records["y"]
 
 
 def save(figure, stem):

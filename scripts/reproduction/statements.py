@@ -6,8 +6,6 @@ the sentence of the measurement. A figure that was not measured is None, and so 
 
 from typing import Callable, NamedTuple
 
-import numpy
-
 LINEAR_SLACK = 1.25  # times as much as linear growth
 SMALL_DIFFERENCE = 1.2
 
@@ -130,7 +128,9 @@ def all_faster_than(baseline, least=1.0):
 def about_equal(one, other, buffers=("list", "heap")):
     def judge(figures):
         ratios = [
-            figures.speedup(one, f"{other} {buffer}", x) for buffer in buffers for x in figures.places
+            figures.speedup(one, f"{other} {buffer}", x)
+            for buffer in buffers
+            for x in figures.places
         ]
         if not ratios or None in ratios:
             return None, None
@@ -190,7 +190,10 @@ def heap_wins_for_large_k(figures):
     x = figures.places[-1]
     ratios = {}
     for algorithm in dict.fromkeys(variant.partition(" ")[0] for variant in figures.variants):
-        by_list, by_heap = figures.time(f"{algorithm} list", x), figures.time(f"{algorithm} heap", x)
+        by_list, by_heap = (
+            figures.time(f"{algorithm} list", x),
+            figures.time(f"{algorithm} heap", x),
+        )
         if not by_list or not by_heap:
             return None, None
         ratios[algorithm] = by_list / by_heap
@@ -204,7 +207,10 @@ def heap_gains_with_k(algorithm):
     def judge(figures):
         ratios = []
         for x in figures.places:
-            by_list, by_heap = figures.time(f"{algorithm} list", x), figures.time(f"{algorithm} heap", x)
+            by_list, by_heap = (
+                figures.time(f"{algorithm} list", x),
+                figures.time(f"{algorithm} heap", x),
+            )
             if not by_list or not by_heap:
                 return None, None
             ratios.append(by_list / by_heap)
@@ -221,14 +227,14 @@ def heap_gains_with_k(algorithm):
 
 def ranks_alike(figures):
     """Rank correlation of the variants' times between any two places (distributions)."""
+    import numpy  # here, since measuring alone does without it
+
     times = [[figures.time(variant, x) for variant in figures.variants] for x in figures.places]
     if len(times) < 2 or any(None in row for row in times):
         return None, None
     ranks = [numpy.argsort(numpy.argsort(row)) for row in times]
     worst = min(
-        float(numpy.corrcoef(ranks[i], ranks[j])[0, 1])
-        for i in range(len(ranks))
-        for j in range(i)
+        float(numpy.corrcoef(ranks[i], ranks[j])[0, 1]) for i in range(len(ranks)) for j in range(i)
     )
     return f"rank correlation at least {worst:.2f} (consistent: at least 0.8)", worst >= 0.8
 
@@ -268,7 +274,7 @@ def concentrates(name, where, inside):
 
     def judge(points):
         x, y = points[name]
-        share = float(numpy.mean(inside(x, y)))
+        share = float(inside(x, y).mean())
         return f"{share:.1%} are {where} (most: over 50%)", share > 0.5
 
     return judge
@@ -276,6 +282,8 @@ def concentrates(name, where, inside):
 
 def is_even(name, cells=4, slack=1.2):
     def judge(points):
+        import numpy
+
         counts = numpy.histogram2d(*points[name], bins=cells, range=[[0, 1], [0, 1]])[0]
         ratio = float(counts.max() / counts.min()) if counts.min() > 0 else float("inf")
         measured = f"fullest of {cells * cells} cells / emptiest: {ratio:.3f} (even: {slack:g})"

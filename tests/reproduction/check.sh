@@ -38,6 +38,12 @@ if grep -q "$scratch" "$scratch"/out/*.json "$scratch"/out/*.md; then fail "resu
 reproduce table-7 --scale 0.0005 >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "reproduce again"; }
 grep -q '0.json has 70 of 70 configurations' "$scratch/log" || fail "the second run began anew"
 
+# Measured without an environment, shown with one.
+reproduce top-k --scale 0.0005 --measure-only >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "--measure-only"; }
+rm "$scratch/out/top-k.png"
+reproduce page >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "reproduce page"; }
+[ -s "$scratch/out/top-k.png" ] || fail "reproduce page made no plot"
+
 code=0
 reproduce nothing >/dev/null 2>"$scratch/log" || code=$?
 [ "$code" -ne 0 ] && grep -q 'no table or figure is called nothing' "$scratch/log" || fail "a wrong name"
