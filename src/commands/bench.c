@@ -13,6 +13,7 @@
 #include "kcp/interrupt.h"
 #include "kcp/json_text.h"
 #include "kcp/output_file.h"
+#include "kcp/report.h"
 #include "kcp/text.h"
 
 #define SECONDS_BETWEEN_SAVES 5.0
@@ -232,7 +233,9 @@ static bool is_foreign(const struct bench *bench, const json_t *earlier_result) 
 /* All results so far; those of the earlier report that are not of this sweep stay at its end. */
 static enum kcp_status save_report(struct bench *bench, struct kcp_error *error) {
   if (bench->report_path == NULL) return KCP_OK;
-  json_t *report = json_copy(bench->head != NULL ? bench->head : bench->earlier);
+  json_t *head = bench->head != NULL ? bench->head : bench->earlier;
+  json_t *report = head != NULL ? json_copy(head)
+                                : json_pack("{s:i}", "schema_version", KCP_REPORT_SCHEMA_VERSION);
   json_t *results = json_array(), *result;
   size_t place;
   for (uint64_t i = 0; i < bench->sweep.count; ++i)
