@@ -1,5 +1,6 @@
 #include "kcp/report.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,18 @@ static json_t *real(double value) {
   return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *text(const char *value) {
+  return kcp_json_text(value);
+}
+
 static json_t *tool(void) {
   json_t *object = json_object();
-  json_object_set_new(object, "name", kcp_json_text("kcp"));
-  json_object_set_new(object, "version", kcp_json_text(KCP_VERSION));
-  json_object_set_new(object, "revision", kcp_json_text(KCP_REVISION));
-  json_object_set_new(object, "build_flags", kcp_json_text(KCP_BUILD_FLAGS));
+  json_object_set_new(object, "name", text("kcp"));
+  json_object_set_new(object, "version", text(KCP_VERSION));
+  json_object_set_new(object, "revision", text(KCP_REVISION));
+  json_object_set_new(object, "build_flags", text(KCP_BUILD_FLAGS));
   json_object_set_new(object, "cuda",
-                      KCP_CUDA_VERSION[0] != '\0' ? kcp_json_text(KCP_CUDA_VERSION) : json_null());
+                      KCP_CUDA_VERSION[0] != '\0' ? text(KCP_CUDA_VERSION) : json_null());
   return object;
 }
 
@@ -44,16 +49,15 @@ static json_t *context(const struct kcp_request *request, const struct kcp_resul
 
   json_t *object = json_object(), *arguments = json_array();
   for (int i = 0; i < request->argument_count; ++i)
-    json_array_append_new(arguments, kcp_json_text(request->arguments[i]));
+    json_array_append_new(arguments, text(request->arguments[i]));
   json_object_set_new(object, "argv", arguments);
-  json_object_set_new(object, "date", kcp_json_text(date));
-  json_object_set_new(object, "host", kcp_json_text(host));
-  json_object_set_new(object, "cpu", kcp_json_text(cpu.name));
+  json_object_set_new(object, "date", text(date));
+  json_object_set_new(object, "host", text(host));
+  json_object_set_new(object, "cpu", text(cpu.name));
   json_object_set_new(object, "cpu_threads", counter(cpu.units));
   json_object_set_new(object, "host_memory_bytes", counter(cpu.memory_bytes));
-  json_object_set_new(object, "gpu", on_gpu ? kcp_json_text(result->device.name) : json_null());
-  json_object_set_new(object, "driver",
-                      on_gpu ? kcp_json_text(result->device.driver) : json_null());
+  json_object_set_new(object, "gpu", on_gpu ? text(result->device.name) : json_null());
+  json_object_set_new(object, "driver", on_gpu ? text(result->device.driver) : json_null());
   json_object_set_new(object, "device_memory_bytes",
                       on_gpu ? counter(result->device.memory_bytes) : json_null());
   json_object_set_new(object, "device_startup_s",
@@ -64,10 +68,10 @@ static json_t *context(const struct kcp_request *request, const struct kcp_resul
 /* The array of a top-k query. */
 static json_t *value_array(const struct kcp_value_array_facts *facts) {
   json_t *object = json_object();
-  json_object_set_new(object, "role", kcp_json_text("values"));
-  json_object_set_new(object, "path", kcp_json_text(facts->path));
-  json_object_set_new(object, "format", kcp_json_text(facts->format));
-  json_object_set_new(object, "type", kcp_json_text(kcp_value_type_name(facts->type)));
+  json_object_set_new(object, "role", text("values"));
+  json_object_set_new(object, "path", text(facts->path));
+  json_object_set_new(object, "format", text(facts->format));
+  json_object_set_new(object, "type", text(kcp_value_type_name(facts->type)));
   json_object_set_new(object, "rows", counter(facts->rows));
   json_object_set_new(object, "n", counter(facts->columns));
   json_object_set_new(object, "file_bytes", counter(facts->file_bytes));
@@ -80,9 +84,9 @@ static json_t *datasets(const struct kcp_result *result) {
   for (int i = 0; i < result->dataset_count; ++i) {
     const struct kcp_dataset_facts *facts = &result->datasets[i];
     json_t *object = json_object();
-    json_object_set_new(object, "role", kcp_json_text(i == 0 ? "D1" : "D2"));
-    json_object_set_new(object, "path", kcp_json_text(facts->path));
-    json_object_set_new(object, "format", kcp_json_text(facts->format));
+    json_object_set_new(object, "role", text(i == 0 ? "D1" : "D2"));
+    json_object_set_new(object, "path", text(facts->path));
+    json_object_set_new(object, "format", text(facts->format));
     json_object_set_new(object, "n", counter(facts->count));
     json_object_set_new(object, "d", counter(facts->dimensions));
     json_object_set_new(object, "file_bytes", counter(facts->file_bytes));
@@ -96,7 +100,7 @@ static json_t *parameters(const struct kcp_request *request, const struct kcp_re
   json_t *object = json_object();
   kcp_metric_name(request->metric, metric);
   json_object_set_new(object, "k", counter(request->k));
-  json_object_set_new(object, "metric", kcp_json_text(metric));
+  json_object_set_new(object, "metric", text(metric));
   json_object_set_new(object, "self", json_boolean(request->self));
   json_object_set_new(object, "max-distance", real(request->max_distance));
   json_object_set_new(object, "memory_bytes",
@@ -106,7 +110,7 @@ static json_t *parameters(const struct kcp_request *request, const struct kcp_re
     const struct kcp_parameter *parameter = &result->parameters[i];
     json_object_set_new(object, parameter->name,
                         parameter->is_number ? counter(strtoull(parameter->value, NULL, 10))
-                                             : kcp_json_text(parameter->value));
+                                             : text(parameter->value));
   }
   return object;
 }
@@ -115,9 +119,8 @@ static json_t *top_k_parameters(const struct kcp_request *request,
                                 const struct kcp_result *result) {
   json_t *object = json_object();
   json_object_set_new(object, "k", counter(request->k));
-  json_object_set_new(
-      object, "order",
-      kcp_json_text(result->top_k->order == KCP_LARGEST_FIRST ? "largest" : "smallest"));
+  json_object_set_new(object, "order",
+                      text(result->top_k->order == KCP_LARGEST_FIRST ? "largest" : "smallest"));
   json_object_set_new(object, "memory_bytes",
                       request->memory_bytes > 0 ? counter(request->memory_bytes) : json_null());
   return object;
@@ -216,7 +219,7 @@ static json_t *top_k_answer(const struct kcp_result *result) {
     json_object_set_new(object, "above_kth", counter(certificate->above));
     json_object_set_new(object, "equal_to_kth", counter(certificate->equal));
   }
-  json_object_set_new(object, "checksum", kcp_json_text(checksum));
+  json_object_set_new(object, "checksum", text(checksum));
   json_object_set_new(object, "verified", json_boolean(result->verified));
   return object;
 }
@@ -229,7 +232,7 @@ static json_t *answer(const struct kcp_result *result) {
   json_object_set_new(object, "zero_distance_pairs", counter(result->zero_count));
   json_object_set_new(object, "kth_distance",
                       result->pair_count > 0 ? real(result->last_distance) : json_null());
-  json_object_set_new(object, "checksum", kcp_json_text(checksum));
+  json_object_set_new(object, "checksum", text(checksum));
   json_object_set_new(object, "verified", json_boolean(result->verified));
   return object;
 }
@@ -239,17 +242,16 @@ static json_t *one_result(const struct kcp_request *request, const struct kcp_re
   bool wrong = result->status == KCP_RESULT_WRONG;
   uint64_t device_bytes =
       result->sample_count > 0 ? result->samples[result->sample_count - 1].peak_device_bytes : 0;
-  json_object_set_new(
-      object, "algorithm",
-      result->algorithm != NULL ? kcp_json_text(result->algorithm->name) : json_null());
+  json_object_set_new(object, "algorithm",
+                      result->algorithm != NULL ? text(result->algorithm->name) : json_null());
   json_object_set_new(object, "backend",
-                      result->backend != NULL ? kcp_json_text(result->backend->name) : json_null());
+                      result->backend != NULL ? text(result->backend->name) : json_null());
   json_object_set_new(object, "datasets", datasets(result));
   json_object_set_new(
       object, "parameters",
       result->top_k != NULL ? top_k_parameters(request, result) : parameters(request, result));
-  json_object_set_new(object, "status", kcp_json_text(wrong ? "wrong" : "ok"));
-  json_object_set_new(object, "reason", wrong ? kcp_json_text(result->reason) : json_null());
+  json_object_set_new(object, "status", text(wrong ? "wrong" : "ok"));
+  json_object_set_new(object, "reason", wrong ? text(result->reason) : json_null());
   set_times(object, result);
   json_object_set_new(object, "work", work(result));
   json_object_set_new(object, "peak_device_bytes", counter(device_bytes));
