@@ -109,8 +109,7 @@ const struct kcp_flag kcp_flags[] = {
 /* clang-format on */
 
 enum { FLAG_COUNT = sizeof kcp_flags / sizeof kcp_flags[0] - 1 };
-_Static_assert(FLAG_COUNT <= 64, "flags_given has a bit for each flag");
-_Static_assert(FLAG_COUNT <= KCP_MAX_GIVEN, "each can be given");
+_Static_assert(FLAG_COUNT <= KCP_MAX_GIVEN, "every flag can be given");
 
 const struct kcp_flag *kcp_flag_find(const char *name, unsigned commands) {
   for (const struct kcp_flag *flag = kcp_flags; flag->name != NULL; ++flag)
@@ -368,7 +367,6 @@ static void take_given(const struct kcp_flag *flag, const char *value,
   while (place < request->given_count && request->given[place].flag != flag) ++place;
   request->given[place] = (struct kcp_given_option){flag, value};
   if (place == request->given_count) ++request->given_count;
-  request->flags_given |= UINT64_C(1) << (flag - kcp_flags);
 }
 
 /* One option at `*place`, which is left behind its value. */

@@ -26,6 +26,11 @@ static enum kcp_status append(struct kcp_axis *axis, const char *value, struct k
   return KCP_OK;
 }
 
+/* Text, and what is written with commas in it (X0,Y0,X1,Y1), is one value. */
+static bool is_list(const struct kcp_flag *flag) {
+  return flag->type != KCP_FLAG_TEXT && (flag->value == NULL || strchr(flag->value, ',') == NULL);
+}
+
 static bool has_ranges(const struct kcp_flag *flag) {
   switch (flag->type) {
     case KCP_FLAG_COUNT:
@@ -130,8 +135,7 @@ static enum kcp_status make_axis(const struct kcp_given_option *option, struct k
                                  struct kcp_error *error) {
   enum kcp_status status = KCP_OK;
   axis->flag = option->flag;
-  if (option->value == NULL || option->flag->type == KCP_FLAG_TEXT)
-    return append(axis, option->value, error);
+  if (option->value == NULL || !is_list(option->flag)) return append(axis, option->value, error);
   char *text = strdup(option->value);
   if (text == NULL) return kcp_out_of_memory(error, "a list of values", strlen(option->value));
   for (char *next = text; next != NULL && status == KCP_OK;) {

@@ -36,7 +36,7 @@ struct kcp_given_option {
   const struct kcp_flag *flag;
   const char *value; /* NULL of a switch */
 };
-#define KCP_MAX_GIVEN 64
+#define KCP_MAX_GIVEN 128
 
 struct kcp_request {
   enum kcp_command_kind command;
@@ -44,8 +44,7 @@ struct kcp_request {
   int input_count;
   int argument_count; /* the command line as it was, for the report */
   char *const *arguments;
-  uint64_t flags_given; /* bit i: row i of kcp_flags was on the command line */
-  struct kcp_given_option given[KCP_MAX_GIVEN]; /* the same in order, the last value of each */
+  struct kcp_given_option given[KCP_MAX_GIVEN]; /* in order; of a repeated one the last value */
   int given_count;
   const char *algorithm; /* as given; "auto" */
 

@@ -1,7 +1,7 @@
 /* Options with lists of values, and the product of them: what kcp bench runs.
  *
  * A value is one value, a list A,B,C or, of numbers, a range A:B:STEP; a list may hold ranges. Text
- * (--columns) is one value whatever it holds. */
+ * and values that are written with commas themselves are one value whatever they hold. */
 #ifndef KCP_SWEEP_H
 #define KCP_SWEEP_H
 

@@ -22,7 +22,8 @@ bool manual_takes(const struct kcp_command *command, const struct kcp_flag *flag
 bool manual_is_file(const struct kcp_flag *flag);
 
 /* The words that the option's value, or the command's first operand, can be, with a blank between
- * them; writes nothing when any text will do. Of lp:T only lp: is written. */
+ * them; writes nothing when any text will do. Of lp:T only lp: is written, and
+ * nothing of N. */
 void manual_write_words(FILE *stream, const struct kcp_flag *flag);
 void manual_write_operand_words(FILE *stream, const struct kcp_command *command);
 bool manual_has_words(const struct kcp_flag *flag);

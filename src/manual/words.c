@@ -12,12 +12,12 @@ bool manual_takes(const struct kcp_command *command, const struct kcp_flag *flag
 }
 
 bool manual_is_file(const struct kcp_flag *flag) {
-  return flag->type == KCP_FLAG_TEXT && strcmp(flag->value, "FILE") == 0;
+  return flag->type == KCP_FLAG_TEXT && strstr(flag->value, "FILE") != NULL;
 }
 
 bool manual_has_words(const struct kcp_flag *flag) {
   return flag->type == KCP_FLAG_ALGORITHM ||
-         (flag->value != NULL && strchr(flag->value, '|') != NULL);
+         (flag->type != KCP_FLAG_TEXT && flag->value != NULL && strchr(flag->value, '|') != NULL);
 }
 
 /* Names that a shell takes as they are, '+' included. */
@@ -35,11 +35,15 @@ void manual_write_words(FILE *stream, const struct kcp_flag *flag) {
     return;
   }
   if (!manual_has_words(flag)) return;
+  const char *gap = "";
   for (const char *word = flag->value; *word != '\0';) {
     int length = (int)strcspn(word, "|");
     int colon = (int)strcspn(word, ":");
-    if (word != flag->value) fputc(' ', stream);
-    fprintf(stream, "%.*s", colon < length ? colon + 1 : length, word);
+    bool is_placeholder = *word >= 'A' && *word <= 'Z';
+    if (!is_placeholder) {
+      fprintf(stream, "%s%.*s", gap, colon < length ? colon + 1 : length, word);
+      gap = " ";
+    }
     word += length;
     if (*word == '|') ++word;
   }
