@@ -146,6 +146,29 @@ static void files_named_like_commands_or_options_stay_files(void **state) {
   kcp_sweep_free(&sweep);
 }
 
+/* Answers are compared over all values of these. An option of a query that is not among them must
+ * carry KCP_CHANGES_ANSWER: a new one is put into one of the two places. */
+static const char *const tuning[] = {
+    "algo",          "device",       "memory",        "threads",  "buffer",
+    "d1-partition",  "d2-partition", "kernel",        "order-d2", "points-per-thread",
+    "out",           "json",         "block-threads", "streams",  "runs",
+    "subpartitions", "warmup",       "verify",        "quiet",    NULL};
+
+static bool is_tuning(const char *name) {
+  for (int i = 0; tuning[i] != NULL; ++i)
+    if (strcmp(tuning[i], name) == 0) return true;
+  return false;
+}
+
+static void every_option_is_known_to_change_the_answer_or_not(void **state) {
+  (void)state;
+  for (const struct kcp_flag *flag = kcp_flags; flag->name != NULL; ++flag) {
+    if ((flag->commands & KCP_COMMAND_QUERY) == 0) continue;
+    if (is_tuning(flag->name) == ((flag->commands & KCP_CHANGES_ANSWER) != 0))
+      fail_msg("--%s: either it carries KCP_CHANGES_ANSWER or it stands in `tuning`", flag->name);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lists_and_ranges_become_values),
@@ -153,6 +176,7 @@ int main(void) {
       cmocka_unit_test(the_last_option_varies_first),
       cmocka_unit_test(a_repeated_option_counts_once),
       cmocka_unit_test(wrong_values_are_found_when_a_configuration_is_made),
+      cmocka_unit_test(every_option_is_known_to_change_the_answer_or_not),
       cmocka_unit_test(files_named_like_commands_or_options_stay_files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
