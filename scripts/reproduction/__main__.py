@@ -212,7 +212,8 @@ def section_of_times(item, stem, conditions, reports, out, _):
     figures = Figures(rows)
     footer = f"{machine(reports, conditions)}, {conditions['date']}, scale {conditions['scale']:g}"
     scaled = f" ({conditions['scale']:g} of the points)" if conditions["scale"] != 1 else ""
-    title = f"{', '.join(item.names)}: {item.title}{scaled}"
+    is_stand_in = any(what.startswith("stand-in") for what in conditions["data"].values())
+    title = f"{', '.join(item.names)}: {item.title}{', stand-ins' * is_stand_in}{scaled}"
     if figures.by_place:
         plots.draw_item(item, figures, title, footer, conditions["phase"], out / stem)
     page.write_csv(out / f"{stem}.csv", rows)
