@@ -82,21 +82,6 @@ enum kcp_status kcp_cell_table_fill(struct kcp_cell_table *table, const struct k
   return KCP_OK;
 }
 
-/* Appends a pair; the threads that come here together take their places together. */
-__device__ static inline void append(const struct kcp_pair_planes &pairs, double rank,
-                                     uint64_t held_record, uint64_t streamed_record) {
-  unsigned together = __activemask();
-  unsigned lane = threadIdx.x % 32, leader = __ffs(together) - 1;
-  unsigned long long base = 0;
-  if (lane == leader) base = atomicAdd(pairs.counter, (unsigned long long)__popc(together));
-  base = __shfl_sync(together, base, leader);
-  uint64_t place = base + __popc(together & ((1u << lane) - 1));
-  if (place >= pairs.capacity) return;
-  pairs.ranks[place] = rank;
-  pairs.held[place] = held_record;
-  pairs.streamed[place] = streamed_record;
-}
-
 __device__ static inline void join_bucket(const struct kcp_cell_table &table,
                                           const struct kcp_join_question &asked, uint32_t bucket,
                                           uint32_t q) {
@@ -105,7 +90,8 @@ __device__ static inline void join_bucket(const struct kcp_cell_table &table,
     uint32_t h = table.entries[at];
     double rank = kcp_rank_of_pair(asked, h, q);
     if (kcp_pair_belongs(asked, h, q, rank))
-      append(asked.pairs, rank, kcp_set_record(asked.held, h), kcp_set_record(asked.streamed, q));
+      kcp_append_pair(asked.pairs, rank, kcp_set_record(asked.held, h),
+                      kcp_set_record(asked.streamed, q));
   }
 }
 

@@ -58,4 +58,19 @@ __device__ static inline bool kcp_pair_belongs(const struct kcp_join_question &a
                               held_record);
 }
 
+/* Appends a pair; the threads that come here together take their places together. */
+__device__ static inline void kcp_append_pair(const struct kcp_pair_planes &pairs, double rank,
+                                              uint64_t held_record, uint64_t streamed_record) {
+  unsigned together = __activemask();
+  unsigned lane = threadIdx.x % 32, leader = __ffs(together) - 1;
+  unsigned long long base = 0;
+  if (lane == leader) base = atomicAdd(pairs.counter, (unsigned long long)__popc(together));
+  base = __shfl_sync(together, base, leader);
+  uint64_t place = base + __popc(together & ((1u << lane) - 1));
+  if (place >= pairs.capacity) return;
+  pairs.ranks[place] = rank;
+  pairs.held[place] = held_record;
+  pairs.streamed[place] = streamed_record;
+}
+
 #endif

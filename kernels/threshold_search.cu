@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "all_pairs_join.cuh"
 #include "bounding_box.cuh"
 #include "box_tree.cuh"
 #include "cell_filter.cuh"
@@ -22,7 +23,8 @@ static const uint64_t fewest_bits = UINT64_C(1) << 16, most_bits = UINT64_C(1) <
 static const uint32_t few_points = 1u << 14; /* not worth another round of filtering */
 static const uint64_t ranks_on_host = UINT64_C(1) << 15;
 static const unsigned fullest_cell = 64; /* held points of a cell that a join by cells ranks */
-static const double endless_distance = 0x1p500; /* everything is in reach */
+static const uint64_t few_pairs = UINT64_C(1) << 26; /* so few are ranked all */
+static const double endless_distance = 0x1p500;      /* everything is in reach */
 
 /* A block of points on its way from a file. */
 struct block {
@@ -603,14 +605,16 @@ static enum kcp_status join_by_cells(engine_state *state, double rank, enum kcp_
   return *joined ? kcp_cell_join(&state->table, &cells, &asked, state->stream, error) : KCP_OK;
 }
 
-/* By the tree, in Morton order. */
-static enum kcp_status join_by_tree(engine_state *state, double rank, enum kcp_join_kind kind,
-                                    struct kcp_error *error) {
+/* In Morton order, by the tree, or all pairs where they are few. */
+static enum kcp_status join_sorted(engine_state *state, double rank, enum kcp_join_kind kind,
+                                   struct kcp_error *error) {
   struct kcp_join_question asked = question(state, rank, kind);
   for (enum kcp_side side : {KCP_SIDE_HELD, KCP_SIDE_STREAMED})
     if (!state->sides[side].is_sorted) KCP_TRY(sort_side(state, side, UINT64_MAX, error));
   asked.held = state->sides[KCP_SIDE_HELD].sorted;
   asked.streamed = state->sides[KCP_SIDE_STREAMED].sorted;
+  if ((uint64_t)asked.held.count * asked.streamed.count <= few_pairs)
+    return kcp_all_pairs_join(&asked, state->stream, error);
   return kcp_box_tree_join(&state->tree, &state->cells, &asked, state->stream, error);
 }
 
@@ -622,7 +626,7 @@ static enum kcp_status join(engine_state *state, double rank, enum kcp_join_kind
   KCP_TRY(begin_kernels(state, error));
   KCP_TRY(set_counter(state, COUNT_PAIRS, state->pair_count, error));
   if (!sorted && !state->endless) KCP_TRY(join_by_cells(state, rank, kind, &joined, error));
-  if (!joined) KCP_TRY(join_by_tree(state, rank, kind, error));
+  if (!joined) KCP_TRY(join_sorted(state, rank, kind, error));
   KCP_TRY(get_counter(state, COUNT_PAIRS, &total, error));
   KCP_TRY(end_kernels(state, KCP_PHASE_KERNEL, error));
   *found = total - state->pair_count;

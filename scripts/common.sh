@@ -77,6 +77,8 @@ require_test_tools() {
   local missing=() version
   has_header cmocka.h || missing+=(libcmocka-dev)
   has_command clang || missing+=(clang)
+  # scripts/reproduce makes an environment of its own.
+  python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3-venv)
   if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
   version=$(clang -dumpversion)
   version=${version%%.*}

@@ -11,6 +11,8 @@
 #include "kcp/top_k_query.h"
 
 #define QUERY KCP_COMMAND_QUERY
+#define ASKING (KCP_COMMAND_QUERY | KCP_CHANGES_ANSWER)
+#define BENCH KCP_COMMAND_BENCH
 #define GEN KCP_COMMAND_GEN
 #define MAKING (KCP_COMMAND_GEN | KCP_COMMAND_GEN_VALUES)
 #define READING (KCP_COMMAND_QUERY | KCP_COMMAND_INFO | KCP_COMMAND_CONVERT)
@@ -23,15 +25,15 @@
 const struct kcp_flag kcp_flags[] = {
     {"algo", KCP_FLAG_ALGORITHM, QUERY, FIELD(algorithm), 0, 0,
      "NAME", NULL, "auto", "algorithm; kcp list shows all"},
-    {"k", KCP_FLAG_COUNT, QUERY, FIELD(k), 1, ANY_COUNT,
+    {"k", KCP_FLAG_COUNT, ASKING, FIELD(k), 1, ANY_COUNT,
      "N", NULL, "10", "how many closest pairs, or first values"},
-    {"self", KCP_FLAG_SWITCH, QUERY, FIELD(self), 0, 0,
+    {"self", KCP_FLAG_SWITCH, ASKING, FIELD(self), 0, 0,
      NULL, NULL, "off", "one file: pairs of distinct records, each once"},
-    {"metric", KCP_FLAG_METRIC, QUERY, FIELD(metric), 3, 16,
+    {"metric", KCP_FLAG_METRIC, ASKING, FIELD(metric), 3, 16,
      "l2|l1|linf|lp:T", NULL, "l2", "distance; T a whole number from 3 to 16"},
-    {"max-distance", KCP_FLAG_REAL, QUERY, FIELD(max_distance), 0, INFINITY,
+    {"max-distance", KCP_FLAG_REAL, ASKING, FIELD(max_distance), 0, INFINITY,
      "R", "units of the data", "none", "only pairs at most this far apart"},
-    {"order", KCP_FLAG_CHOICE, QUERY, FIELD(value_order), 0, 0,
+    {"order", KCP_FLAG_CHOICE, ASKING, FIELD(value_order), 0, 0,
      "largest|smallest", NULL, "largest", "top-k: which values come first"},
     {"resident", KCP_FLAG_SWITCH, QUERY, FIELD(resident), 0, 0,
      NULL, NULL, "off", "top-k: values stay in place between --runs, which time the search alone"},
@@ -59,13 +61,13 @@ const struct kcp_flag kcp_flags[] = {
      "tiled|plain", NULL, "tiled", "plain is the paper's baseline"},
     {"order-d2", KCP_FLAG_CHOICE, QUERY, FIELD(order_d2), 0, 0,
      "x|file", NULL, "x", "order of the points in a D2 partition"},
-    {"columns", KCP_FLAG_TEXT, READING, FIELD(columns), 0, 0,
+    {"columns", KCP_FLAG_TEXT, READING | KCP_CHANGES_ANSWER, FIELD(columns), 0, 0,
      "LIST", NULL, "id,x,y[,z] or the header's", "columns of text files, e.g. id,x,y,-,z"},
     {"drop-invalid", KCP_FLAG_SWITCH, KCP_COMMAND_CONVERT, FIELD(drop_invalid), 0, 0,
      NULL, NULL, "off", "leave out records with a coordinate that is not finite"},
     {"out", KCP_FLAG_TEXT, QUERY, FIELD(out_path), 0, 0,
      "FILE", NULL, "stdout", "write the answer to FILE.csv or FILE.json"},
-    {"json", KCP_FLAG_TEXT, QUERY, FIELD(json_path), 0, 0,
+    {"json", KCP_FLAG_TEXT, QUERY | BENCH, FIELD(json_path), 0, 0,
      "FILE", NULL, "none", "write a run report"},
     {"runs", KCP_FLAG_COUNT, QUERY, FIELD(runs), 1, 1000000,
      "N", NULL, "1", "timed repetitions"},
@@ -75,8 +77,18 @@ const struct kcp_flag kcp_flags[] = {
      NULL, NULL, "off", "check the answer independently; holds both files in memory"},
     {"floor", KCP_FLAG_SWITCH, QUERY, FIELD(floor), 0, 0,
      NULL, NULL, "off", "also time reading and uploading both files, and nothing else"},
-    {"quiet", KCP_FLAG_SWITCH, WORKING, FIELD(quiet), 0, 0,
+    {"quiet", KCP_FLAG_SWITCH, WORKING | BENCH, FIELD(quiet), 0, 0,
      NULL, NULL, "off", "only errors on stderr"},
+    {"csv", KCP_FLAG_TEXT, BENCH, FIELD(csv_path), 0, 0,
+     "FILE", NULL, "none", "write the results as CSV"},
+    {"markdown", KCP_FLAG_TEXT, BENCH, FIELD(markdown_path), 0, 0,
+     "FILE", NULL, "none", "write the table as Markdown"},
+    {"phase", KCP_FLAG_CHOICE, BENCH, FIELD(phase), 0, 0,
+     "total|read|h2d|index|kernel|d2h|merge", NULL, "total", "the time that is compared"},
+    {"resume", KCP_FLAG_TEXT, BENCH, FIELD(resume_path), 0, 0,
+     "FILE", NULL, "none", "go on from an earlier report, to which the rest is added"},
+    {"compare", KCP_FLAG_SWITCH, BENCH, FIELD(compare), 0, 0,
+     NULL, NULL, "off", "compare two reports; fails when the second is slower"},
     {"seed", KCP_FLAG_COUNT, MAKING, FIELD(generate.seed), 0, ANY_COUNT,
      "N", NULL, "1", "same seed, same bytes, on every machine"},
     {"dims", KCP_FLAG_COUNT32, GEN, FIELD(generate.dimensions), 2, 3,
@@ -101,16 +113,20 @@ const struct kcp_flag kcp_flags[] = {
 /* clang-format on */
 
 enum { FLAG_COUNT = sizeof kcp_flags / sizeof kcp_flags[0] - 1 };
-_Static_assert(FLAG_COUNT <= 64, "flags_given has a bit for each flag");
-
-static const char *const distributions[] = {"uniform",  "gaussian",   "bit",
-                                            "diagonal", "sierpinski", "parcel"};
-enum { DISTRIBUTION_COUNT = sizeof distributions / sizeof distributions[0] };
+_Static_assert(FLAG_COUNT <= KCP_MAX_GIVEN, "every flag can be given");
 
 const struct kcp_flag *kcp_flag_find(const char *name, unsigned commands) {
   for (const struct kcp_flag *flag = kcp_flags; flag->name != NULL; ++flag)
     if ((flag->commands & commands) != 0 && strcmp(flag->name, name) == 0) return flag;
   return NULL;
+}
+
+unsigned kcp_flag_commands(enum kcp_command_kind command) {
+  return command == BENCH ? BENCH | QUERY : command;
+}
+
+bool kcp_flag_is_swept(const struct kcp_flag *flag) {
+  return (flag->commands & (QUERY | BENCH)) == QUERY;
 }
 
 struct kcp_request kcp_request_defaults(void) {
@@ -279,8 +295,8 @@ static enum kcp_status parse_device(const struct kcp_flag *flag, const char *tex
   return KCP_OK;
 }
 
-static enum kcp_status parse_value(const struct kcp_flag *flag, const char *text,
-                                   struct kcp_request *request, struct kcp_error *error) {
+enum kcp_status kcp_flag_parse(const struct kcp_flag *flag, const char *text,
+                               struct kcp_request *request, struct kcp_error *error) {
   void *field = (char *)request + flag->offset;
   enum kcp_status status = KCP_OK;
   uint64_t number;
@@ -314,16 +330,17 @@ struct operands {
   int count;
 };
 
-static enum kcp_status unknown_flag(const char *argument, unsigned commands,
+static enum kcp_status unknown_flag(const char *argument, enum kcp_command_kind kind,
                                     struct kcp_error *error) {
+  const unsigned commands = kcp_flag_commands(kind);
   char name[LONGEST_NAME];
   const char *start = argument + strspn(argument, "-");
   size_t length = strcspn(start, "=");
   if (length >= sizeof name) length = sizeof name - 1;
   memcpy(name, start, length);
   name[length] = '\0';
-  const struct kcp_command *command = kcp_command_of((enum kcp_command_kind)commands);
-  const char *help = commands == QUERY ? "kcp help query" : "kcp help";
+  const struct kcp_command *command = kcp_command_of(kind);
+  const char *help = kind == QUERY ? "kcp help query" : "kcp help";
   if (kcp_flag_find(name, ~0u) != NULL && argument[1] == '-')
     return kcp_fail(error, KCP_BAD_INPUT, "%s takes no option --%s (kcp help %s lists its options)",
                     command->name, name, command->name);
@@ -347,13 +364,22 @@ static const struct kcp_flag *flag_of_argument(const char *argument) {
   return kcp_flag_find(name, ~0u);
 }
 
+/* The last value counts, at the place of the first. */
+static void take_given(const struct kcp_flag *flag, const char *value,
+                       struct kcp_request *request) {
+  int place = 0;
+  while (place < request->given_count && request->given[place].flag != flag) ++place;
+  request->given[place] = (struct kcp_given_option){flag, value};
+  if (place == request->given_count) ++request->given_count;
+}
+
 /* One option at `*place`, which is left behind its value. */
 static enum kcp_status parse_option(int argument_count, char *const *arguments, int *place,
                                     struct kcp_request *request, struct kcp_error *error) {
   const char *argument = arguments[(*place)++];
   const char *equals = strchr(argument, '=');
   const struct kcp_flag *flag = flag_of_argument(argument);
-  if (flag != NULL) flag = kcp_flag_find(flag->name, request->command);
+  if (flag != NULL) flag = kcp_flag_find(flag->name, kcp_flag_commands(request->command));
   if (flag == NULL) return unknown_flag(argument, request->command, error);
   const char *value = NULL;
   if (flag->type == KCP_FLAG_SWITCH) {
@@ -365,8 +391,9 @@ static enum kcp_status parse_option(int argument_count, char *const *arguments, 
   } else {
     return kcp_fail(error, KCP_BAD_INPUT, "--%s needs a value: %s", flag->name, flag->value);
   }
-  request->flags_given |= UINT64_C(1) << (flag - kcp_flags);
-  return parse_value(flag, value, request, error);
+  take_given(flag, value, request);
+  if (request->command == BENCH && kcp_flag_is_swept(flag)) return KCP_OK;
+  return kcp_flag_parse(flag, value, request, error);
 }
 
 static bool takes_value(const char *argument) {
@@ -450,12 +477,12 @@ static enum kcp_status take_query(const struct operands *operands, struct kcp_re
 static enum kcp_status take_distribution(const char *word, struct kcp_request *request,
                                          struct kcp_error *error) {
   struct kcp_suggestion near = kcp_suggestion_for(word);
-  for (int i = 0; i < DISTRIBUTION_COUNT; ++i) {
-    if (strcmp(word, distributions[i]) == 0) {
+  for (int i = 0; kcp_distributions[i] != NULL; ++i) {
+    if (strcmp(word, kcp_distributions[i]) == 0) {
       request->generate.distribution = (enum kcp_distribution)i;
       return KCP_OK;
     }
-    kcp_suggestion_offer(&near, distributions[i]);
+    kcp_suggestion_offer(&near, kcp_distributions[i]);
   }
   if (near.word != NULL)
     return kcp_fail(error, KCP_BAD_INPUT,
@@ -527,11 +554,9 @@ static enum kcp_status take_operands(const struct operands *operands, struct kcp
   if (request->command == KCP_COMMAND_GEN) return take_generate(operands, request, error);
   if (request->command == KCP_COMMAND_GEN_VALUES)
     return take_generate_values(operands, request, error);
-  if (operands->count > 0) {
-    request->inputs[0] = operands->words[0];
-    request->input_count = 1;
-  }
   if (request->command == KCP_COMMAND_CONVERT) request->out_path = operands->words[1];
+  request->input_count = request->command == KCP_COMMAND_CONVERT ? 1 : operands->count;
+  for (int i = 0; i < request->input_count; ++i) request->inputs[i] = operands->words[i];
   return KCP_OK;
 }
 
@@ -544,20 +569,37 @@ static bool same_path(const char *a, const char *b) {
   return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
+/* No file is written twice or over an input. */
+static enum kcp_status check_distinct(const struct kcp_request *request, struct kcp_error *error) {
+  const struct {
+    const char *flag;
+    const char *path;
+  } outputs[] = {{"out", request->out_path},
+                 {"json", request->json_path},
+                 {"csv", request->csv_path},
+                 {"markdown", request->markdown_path}};
+  enum { COUNT = sizeof outputs / sizeof outputs[0] };
+  for (int i = 0; i < COUNT; ++i)
+    for (int j = 0; j < i; ++j)
+      if (same_path(outputs[i].path, outputs[j].path))
+        return kcp_fail(error, KCP_BAD_INPUT, "--%s and --%s both name %s", outputs[j].flag,
+                        outputs[i].flag, outputs[i].path);
+  for (int i = 0; i < COUNT; ++i)
+    for (int j = 0; j < request->input_count; ++j)
+      if (same_path(outputs[i].path, request->inputs[j]))
+        return kcp_fail(error, KCP_BAD_INPUT, "%s is an input and cannot be written to",
+                        request->inputs[j]);
+  return KCP_OK;
+}
+
 static enum kcp_status check_outputs(const struct kcp_request *request, struct kcp_error *error) {
-  if (request->command != KCP_COMMAND_QUERY) return KCP_OK;
+  if (request->command != KCP_COMMAND_QUERY && request->command != BENCH) return KCP_OK;
   const char *out = request->out_path;
   if (out != NULL && !has_ending(out, ".csv") && !has_ending(out, ".json") &&
       strncmp(out, "/dev/", 5) != 0)
     return kcp_fail(error, KCP_BAD_INPUT,
                     "--out %s: an answer is written as .csv or .json; end the name so", out);
-  if (same_path(out, request->json_path))
-    return kcp_fail(error, KCP_BAD_INPUT, "--out and --json both name %s", out);
-  for (int i = 0; i < request->input_count; ++i)
-    if (same_path(out, request->inputs[i]) || same_path(request->json_path, request->inputs[i]))
-      return kcp_fail(error, KCP_BAD_INPUT, "%s is an input and cannot be written to",
-                      request->inputs[i]);
-  return KCP_OK;
+  return check_distinct(request, error);
 }
 
 /* Chooses the command and returns the place of its word, or 0 when there is none. */

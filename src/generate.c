@@ -294,6 +294,9 @@ static fill_function *const fill_functions[] = {
 };
 #define DISTRIBUTION_COUNT (sizeof fill_functions / sizeof fill_functions[0])
 
+const char *const kcp_distributions[] = {"uniform",    "gaussian", "bit", "diagonal",
+                                         "sierpinski", "parcel",   NULL};
+
 struct kcp_generate_options kcp_generate_defaults(void) {
   return (struct kcp_generate_options){
       .distribution = KCP_UNIFORM,

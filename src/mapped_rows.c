@@ -1,16 +1,15 @@
 #include "kcp/mapped_rows.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "coordinate_survey.h"
 #include "cpu/vectors.h"
 #include "formats/formats.h"
 #include "kcp/interrupt.h"
 
-/* Rows that a thread maps and reads at a time: their pages are asked for in one call. */
+/* Rows that a thread reads at a time, at most. */
 #define PIECE_BYTES (UINT64_C(4) << 20)
 /* Rows whose columns stay in a core's first cache while they are looked at once more. */
 #define TILE_ROWS 512
@@ -28,18 +27,10 @@ bool kcp_dataset_map(struct kcp_dataset *dataset) {
   return true;
 }
 
-/* Brings the pages of the range into the mapping; false when the file no longer has them. Systems
- * that do not know the request bring them in one by one, when they are touched. */
-static bool populate(const struct kcp_dataset *dataset, uint64_t offset, uint64_t bytes) {
-#ifdef MADV_POPULATE_READ
-  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  uint64_t begin = offset / page * page;
-  unsigned char *at = (unsigned char *)dataset->mapping + begin;
-  if (madvise(at, offset + bytes - begin, MADV_POPULATE_READ) != 0) return errno == EINVAL;
-#else
-  (void)dataset, (void)offset, (void)bytes;
-#endif
-  return true;
+/* Whether the file still has all its bytes: touching a mapping beyond its end would be fatal. */
+static bool is_whole(const struct kcp_dataset *dataset) {
+  struct stat facts;
+  return fstat(dataset->descriptor, &facts) == 0 && (uint64_t)facts.st_size >= dataset->file_bytes;
 }
 
 /* One call of kcp_dataset_read_leading, shared by the threads that work on it. */
@@ -111,11 +102,7 @@ static enum outcome read_tile(const struct reading *reading, uint64_t first, uin
 
 static enum outcome read_piece(const struct reading *reading, uint64_t first, uint64_t end,
                                struct kcp_survey *survey) {
-  const struct kcp_row_layout *layout = &reading->dataset->layout;
-  enum outcome outcome = READ_WELL;
-  if (!populate(reading->dataset, layout->data_offset + first * layout->row_bytes,
-                (end - first) * layout->row_bytes))
-    return READ_WRONG;
+  enum outcome outcome = is_whole(reading->dataset) ? READ_WELL : READ_WRONG;
   for (uint64_t at = first; outcome == READ_WELL && at < end; at += TILE_ROWS)
     outcome = read_tile(reading, at, end - at < TILE_ROWS ? end - at : TILE_ROWS, survey);
   return outcome;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +23,24 @@ static bool written_directly(const char *path, const struct stat *facts) {
          strncmp(path, "/proc/", 6) == 0;
 }
 
+/* The open descriptor that a path names, whether or not /dev and /proc are there; -1 when it names
+ * none. */
+static int descriptor_of(const char *path) {
+  static const char numbered[] = "/dev/fd/";
+  if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+  if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+  if (strncmp(path, numbered, sizeof numbered - 1) != 0) return -1;
+  const char *digits = path + sizeof numbered - 1;
+  char *end;
+  long number = strtol(digits, &end, 10);
+  bool is_number = *digits >= '0' && *digits <= '9' && *end == '\0';
+  return is_number && number <= INT_MAX ? (int)number : -1;
+}
+
 static int open_directly(const char *path) {
   /* A duplicate shares the shell's offset, so that `>>` appends. */
-  if (strcmp(path, "/dev/stdout") == 0) return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-  if (strcmp(path, "/dev/stderr") == 0) return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+  int descriptor = descriptor_of(path);
+  if (descriptor >= 0) return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   return open(path, O_WRONLY | O_CLOEXEC);
 }
 
@@ -56,8 +71,10 @@ enum kcp_status kcp_output_file_open(const char *path, struct kcp_output_file *f
   int descriptor = -1;
   memset(file, 0, sizeof *file);
   struct stat facts;
-  bool exists = stat(path, &facts) == 0;
-  if (!exists && errno != ENOENT) return cannot_write(error, KCP_BAD_INPUT, path, errno);
+  int named = descriptor_of(path);
+  bool exists = (named >= 0 ? fstat(named, &facts) : stat(path, &facts)) == 0;
+  if (!exists && (errno != ENOENT || named >= 0))
+    return cannot_write(error, KCP_BAD_INPUT, path, errno);
   if (exists && S_ISDIR(facts.st_mode)) return cannot_write(error, KCP_BAD_INPUT, path, EISDIR);
   bool directly = exists && written_directly(path, &facts);
   if (exists && !directly && access(path, W_OK) != 0)

@@ -24,16 +24,30 @@ void kcp_progress_start(struct kcp_progress *progress, bool enabled) {
   progress->started_s = kcp_now();
 }
 
+static bool is_due(const struct kcp_progress *progress, double now) {
+  return progress->enabled && now - progress->started_s >= QUIET_SECONDS &&
+         now - progress->last_shown_s >= BETWEEN_SECONDS;
+}
+
+static void draw(struct kcp_progress *progress, const char *line, double now) {
+  progress->last_shown_s = now;
+  progress->shown = true;
+  fprintf(stderr, "\r%.*s\033[K", terminal_width() - 1, line);
+  fflush(stderr);
+}
+
+void kcp_progress_show(struct kcp_progress *progress, const char *line) {
+  double now = kcp_now();
+  if (is_due(progress, now)) draw(progress, line, now);
+}
+
 void kcp_progress_update(struct kcp_progress *progress, const char *what, uint64_t done,
                          uint64_t total, uint64_t rate_points) {
   if (progress == NULL) return;
   progress->fraction = total > 0 ? (double)done / (double)total : 0;
   double now = kcp_now();
+  if (!is_due(progress, now)) return;
   double elapsed = now - progress->started_s;
-  if (!progress->enabled || elapsed < QUIET_SECONDS) return;
-  if (now - progress->last_shown_s < BETWEEN_SECONDS) return;
-  progress->last_shown_s = now;
-  progress->shown = true;
   char line[160];
   int length = snprintf(line, sizeof line, "%s  %2.0f%%  %s of %s   %s points/s", what,
                         100 * progress->fraction, kcp_text_short((double)done).text,
@@ -43,8 +57,7 @@ void kcp_progress_update(struct kcp_progress *progress, const char *what, uint64
     double left = elapsed / progress->fraction - elapsed;
     snprintf(line + length, sizeof line - (size_t)length, "   %s left", kcp_text_clock(left).text);
   }
-  fprintf(stderr, "\r%.*s\033[K", terminal_width() - 1, line);
-  fflush(stderr);
+  draw(progress, line, now);
 }
 
 void kcp_progress_finish(struct kcp_progress *progress) {

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kcp/json_text.h"
 #include "kcp_version.h"
 
 /* jansson's integers are signed: what exceeds them becomes a real. */
@@ -19,17 +20,8 @@ static json_t *real(double value) {
   return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Text of any bytes: a name that is not UTF-8 is shown with '?' in its place. */
 static json_t *text(const char *value) {
-  json_t *string = json_string(value);
-  if (string != NULL) return string;
-  char *copy = strdup(value);
-  if (copy == NULL) return NULL;
-  for (char *c = copy; *c != '\0'; ++c)
-    if ((unsigned char)*c >= 0x80) *c = '?';
-  string = json_string(copy);
-  free(copy);
-  return string;
+  return kcp_json_text(value);
 }
 
 static json_t *tool(void) {

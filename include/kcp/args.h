@@ -2,6 +2,7 @@
 #ifndef KCP_ARGS_H
 #define KCP_ARGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kcp/request.h"
@@ -24,10 +25,13 @@ enum kcp_flag_type {
   KCP_FLAG_TEXT       /* const char * */
 };
 
+/* Beside the commands of a flag: two values of it may have two right answers. */
+#define KCP_CHANGES_ANSWER (1u << 31)
+
 struct kcp_flag {
   const char *name; /* without dashes */
   enum kcp_flag_type type;
-  unsigned commands; /* bits of enum kcp_command_kind */
+  unsigned commands; /* bits of enum kcp_command_kind, and KCP_CHANGES_ANSWER */
   size_t offset;     /* of its field in struct kcp_request */
   double minimum;    /* of numbers, inclusive */
   double maximum;
@@ -40,14 +44,25 @@ struct kcp_flag {
 /* The table; ends with a row whose name is NULL. */
 extern const struct kcp_flag kcp_flags[];
 
-/* The row of that name among those of the given commands; NULL when there is none. */
+/* The row of that name among those of the given commands (bits); NULL when there is none. */
 const struct kcp_flag *kcp_flag_find(const char *name, unsigned commands);
+
+/* The commands whose flags the command takes: its own, and those of a query for bench. */
+unsigned kcp_flag_commands(enum kcp_command_kind command);
+
+/* Whether bench takes lists of values of the flag: those of a query that are not bench's too. */
+bool kcp_flag_is_swept(const struct kcp_flag *flag);
+
+/* Parses and checks one value into the flag's field of the request. KCP_BAD_INPUT with one line. */
+enum kcp_status kcp_flag_parse(const struct kcp_flag *flag, const char *text,
+                               struct kcp_request *request, struct kcp_error *error);
 
 /* A request with every default. */
 struct kcp_request kcp_request_defaults(void);
 
 /* Fills the request from a command line and checks all that can be checked without looking at a
- * file or a device. Strings of the request point into `arguments`. KCP_BAD_INPUT with one line. */
+ * file or a device. Strings of the request point into `arguments`. Values that bench sweeps are
+ * kept in `given` as they are (sweep.h). KCP_BAD_INPUT with one line. */
 enum kcp_status kcp_args_parse(int argument_count, char *const *arguments,
                                struct kcp_request *request, struct kcp_error *error);
 

@@ -32,6 +32,7 @@ const struct kcp_command *kcp_command_of(enum kcp_command_kind kind);
 enum kcp_status kcp_command_run(const struct kcp_request *request, struct kcp_error *error);
 
 enum kcp_status kcp_command_query(const struct kcp_request *request, struct kcp_error *error);
+enum kcp_status kcp_command_bench(const struct kcp_request *request, struct kcp_error *error);
 enum kcp_status kcp_command_list(const struct kcp_request *request, struct kcp_error *error);
 enum kcp_status kcp_command_info(const struct kcp_request *request, struct kcp_error *error);
 enum kcp_status kcp_command_gen(const struct kcp_request *request, struct kcp_error *error);

@@ -23,6 +23,9 @@ enum kcp_distribution {
   KCP_PARCEL      /* centres of boxes split again and again across the longer side */
 };
 
+/* Their names, in that order; ends with NULL. */
+extern const char *const kcp_distributions[];
+
 struct kcp_generate_options {
   enum kcp_distribution distribution;
   uint64_t count;

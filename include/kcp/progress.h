@@ -22,6 +22,8 @@ void kcp_progress_start(struct kcp_progress *progress, bool enabled);
  * so far in all. Cheap: draws at most ten times a second. NULL progress is allowed. */
 void kcp_progress_update(struct kcp_progress *progress, const char *what, uint64_t done,
                          uint64_t total, uint64_t rate_points);
+/* Shows a line of any text under the same rules. */
+void kcp_progress_show(struct kcp_progress *progress, const char *line);
 /* Removes the line. */
 void kcp_progress_finish(struct kcp_progress *progress);
 

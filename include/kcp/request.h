@@ -25,8 +25,18 @@ enum kcp_command_kind {
   KCP_COMMAND_CONVERT = 16,
   KCP_COMMAND_VERSION = 32,
   KCP_COMMAND_HELP = 64,
-  KCP_COMMAND_GEN_VALUES = 128
+  KCP_COMMAND_GEN_VALUES = 128,
+  KCP_COMMAND_BENCH = 1 << 16
 };
+
+struct kcp_flag;
+
+/* An option as it stands on the command line. */
+struct kcp_given_option {
+  const struct kcp_flag *flag;
+  const char *value; /* NULL of a switch */
+};
+#define KCP_MAX_GIVEN 128
 
 struct kcp_request {
   enum kcp_command_kind command;
@@ -34,7 +44,8 @@ struct kcp_request {
   int input_count;
   int argument_count; /* the command line as it was, for the report */
   char *const *arguments;
-  uint64_t flags_given;  /* bit i: row i of kcp_flags was on the command line */
+  struct kcp_given_option given[KCP_MAX_GIVEN]; /* in order; of a repeated one the last value */
+  int given_count;
   const char *algorithm; /* as given; "auto" */
 
   /* the query */
@@ -77,6 +88,13 @@ struct kcp_request {
   bool drop_invalid; /* convert */
   struct kcp_generate_options generate;
   int value_distribution; /* gen-values; its count and seed are those of generate */
+
+  /* bench; its report goes to json_path */
+  const char *csv_path;
+  const char *markdown_path;
+  const char *resume_path;
+  bool compare; /* the inputs are two reports of bench */
+  int phase;    /* what is compared: 0 the whole run, else 1 + enum kcp_phase */
 };
 
 #endif

@@ -21,6 +21,23 @@ const struct kcp_command kcp_commands[] = {
          "may be left out.",
      .example = "kcp --k 10 D1.bin D2.bin",
      .run = kcp_command_query},
+    {.name = "bench",
+     .kind = KCP_COMMAND_BENCH,
+     .least_operands = 1,
+     .most_operands = 2,
+     .usage = "kcp bench [options] D1 D2",
+     .summary = "the same query in many configurations, timed and checked",
+     .description =
+         "Takes the options of a query (kcp help query), each with one value, a list A,B,C or a "
+         "range A:B:STEP, and runs the product of all, every configuration in a process of its "
+         "own. Answers are not printed: each must have the checksum of the first configuration "
+         "that asks for the same. Prints a row a configuration; one that cannot run is a row with "
+         "its reason. An interrupt keeps what is done. With --compare A.json B.json compares two "
+         "reports: exit code 1 when any configuration of B is slower beyond the spread of both "
+         "(its fastest run is slower than the slowest of A), 3 when an answer differs.",
+     .example = "kcp bench --algo dbf,dspp,dspp-pea --buffer list,heap --k 20:140:60 --runs 3 "
+                "D1.bin D2.bin",
+     .run = kcp_command_bench},
     {.name = "list",
      .kind = KCP_COMMAND_LIST,
      .usage = "kcp list",

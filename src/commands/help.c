@@ -17,7 +17,8 @@ static void print_overview(void) {
   puts("  kcp gen uniform 1M D.bin --seed 7  a million random points to try it on");
   puts("\nusage: kcp [options] D1 D2, or a command:");
   for (const struct kcp_command *command = kcp_commands; command->name != NULL; ++command)
-    if (command->kind != KCP_COMMAND_QUERY) printf("  %-10s %s\n", command->name, command->summary);
+    if (command->kind != KCP_COMMAND_QUERY && command->kind != KCP_COMMAND_HELP)
+      printf("  %-10s %s\n", command->name, command->summary);
   puts("\noften used options:");
   puts("  --k N             how many (10)             --metric l2|l1|linf|lp:T  distance (l2)");
   puts("  --algo NAME       algorithm (auto)          --max-distance R  only pairs this near");

@@ -17,9 +17,9 @@ static bool some_algorithm_reads(const char *option) {
 
 void kcp_warn_of_unused_options(const struct kcp_request *request,
                                 const struct kcp_algorithm *algorithm) {
-  for (const struct kcp_flag *flag = kcp_flags; flag->name != NULL; ++flag) {
-    bool given = (request->flags_given >> (flag - kcp_flags) & 1) != 0;
-    if (!given || !some_algorithm_reads(flag->name) || reads(algorithm, flag->name)) continue;
+  for (int i = 0; i < request->given_count; ++i) {
+    const struct kcp_flag *flag = request->given[i].flag;
+    if (!some_algorithm_reads(flag->name) || reads(algorithm, flag->name)) continue;
     kcp_warn(request, "%s does not use --%s (kcp help %s lists its options)", algorithm->name,
              flag->name, algorithm->name);
   }

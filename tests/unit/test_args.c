@@ -48,7 +48,7 @@ static void defaults_are_those_of_the_design(void **state) {
   assert_int_equal(request.runs, 1);
   assert_int_equal(request.warmup, 0);
   assert_int_equal(request.device, KCP_DEVICE_AUTO);
-  assert_int_equal(request.flags_given, 0);
+  assert_int_equal(request.given_count, 0);
   assert_int_equal(request.input_count, 2);
   assert_string_equal(request.inputs[0], "a.bin");
   assert_string_equal(request.inputs[1], "b.bin");

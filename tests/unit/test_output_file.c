@@ -144,6 +144,24 @@ static void pipes_are_written_directly(void **state) {
   assert_true(S_ISFIFO(facts.st_mode));
 }
 
+static void open_descriptors_are_written_directly(void **state) {
+  (void)state;
+  struct kcp_output_file file;
+  int ends[2];
+  char path[32], bytes[16] = {0};
+  assert_int_equal(pipe(ends), 0);
+  snprintf(path, sizeof path, "/dev/fd/%d", ends[1]);
+  assert_int_equal(kcp_output_file_open(path, &file, &message), KCP_OK);
+  fputs("piped\n", file.stream);
+  assert_int_equal(kcp_output_file_commit(&file, &message), KCP_OK);
+  assert_int_equal(read(ends[0], bytes, sizeof bytes), 6);
+  assert_string_equal(bytes, "piped\n");
+  close(ends[0]);
+  close(ends[1]);
+  assert_int_equal(kcp_output_file_open(path, &file, &message), KCP_BAD_INPUT);
+  assert_non_null(strstr(message.message, "Bad file descriptor"));
+}
+
 static void places_that_cannot_be_written_are_refused(void **state) {
   (void)state;
   struct kcp_output_file file;
@@ -183,6 +201,7 @@ int main(void) {
       cmocka_unit_test_setup(devices_are_written_directly, clean),
       cmocka_unit_test_setup(standard_output_is_written_directly, clean),
       cmocka_unit_test_setup(pipes_are_written_directly, clean),
+      cmocka_unit_test_setup(open_descriptors_are_written_directly, clean),
       cmocka_unit_test_setup(places_that_cannot_be_written_are_refused, clean),
       cmocka_unit_test_setup(a_full_disk_is_reported, clean),
   };
