@@ -92,10 +92,11 @@ static enum outcome read_tile(const struct reading *reading, uint64_t first, uin
     bool leading = j < points->dimensions;
     double *values = leading ? kcp_points_column(points, j) + (first - reading->first) : spare;
     if (!is_bin) copy_column(row, layout->row_bytes, j, count, values);
-    if (!kcp_survey_values(j, values, count, survey)) return READ_WRONG;
-    scale_values(dataset->scale, values, count);
-    if (!leading && !all_equal(values, count, reading->rest[j - points->dimensions]))
-      return READ_OTHER_REST;
+    /* Of values that are all the same, one tells all. */
+    if (!leading && !all_equal(values, count, values[0])) return READ_OTHER_REST;
+    if (!kcp_survey_values(j, values, leading ? count : 1, survey)) return READ_WRONG;
+    scale_values(dataset->scale, values, leading ? count : 1);
+    if (!leading && values[0] != reading->rest[j - points->dimensions]) return READ_OTHER_REST;
   }
   return READ_WELL;
 }

@@ -21,6 +21,7 @@
  * much. */
 #define FIRST_TIGHTENING 32
 #define NEXT_TIGHTENING 8
+#define FEW_PAIRS_LEFT 0x1p16 /* within the rank of the k-th found: no more to gain */
 #define PARALLEL_FROM 100000               /* short work on this many pairs is worth all cores */
 #define CAPACITY_LIMIT (UINT64_C(1) << 31) /* indices of points on a device are 32 bits */
 
@@ -489,7 +490,8 @@ static enum kcp_status stream_once(struct flow *flow, double *rank, struct kcp_e
     if (first >= tighten_at) {
       status = tighten_midway(flow, rank, error);
       survivors_at_most = 0;
-      tighten_at = first * NEXT_TIGHTENING;
+      double expected = (double)flow->plan.k * (double)flow->streamed_count / (double)first;
+      tighten_at = expected > FEW_PAIRS_LEFT ? first * NEXT_TIGHTENING : UINT64_MAX;
     }
     if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
       status = engine->survivors(flow->state, &survivors_at_most, error);
