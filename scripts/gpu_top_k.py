@@ -45,6 +45,8 @@ def cases():
                    list(queries((64, 1024))), RESIDENT, RUNS)
         yield f"data {distribution} 2^30", distribution, 1 << 30, [("select", 1024)], RESIDENT, RUNS
     yield "large k uniform 2^28", "uniform", 1 << 28, list(queries((4096, 65536, 1 << 20))), RESIDENT, RUNS
+    yield ("cross-over of k uniform 2^22", "uniform", 1 << 22,
+           [(method, 1 << e) for e in (12, 16, 18, 19, 20, 21, 22) for method in ("sort", "select")], RESIDENT, RUNS)
     yield ("beyond 31 bits uniform 2^31 + 7", "uniform", (1 << 31) + 7,
            [("sort", 64), ("bitonic", 64), ("select", 64), ("select", 5000)], " --verify", 1)
 
