@@ -27,6 +27,7 @@ struct kcp_device_info {
 struct kcp_pair_engine;      /* pair_search.h */
 struct kcp_threshold_engine; /* threshold_search.h */
 struct kcp_top_k_engine;     /* top_k.h */
+struct kcp_influence_engine; /* influence.h */
 
 struct kcp_backend {
   enum kcp_backend_kind kind;
@@ -37,6 +38,7 @@ struct kcp_backend {
   const struct kcp_threshold_engine
       *threshold;                       /* k closest pairs with one threshold; may be NULL */
   const struct kcp_top_k_engine *top_k; /* first values of an array */
+  const struct kcp_influence_engine *influence; /* common influence regions */
 };
 
 const struct kcp_backend *kcp_backend_cpu(void);

@@ -8,6 +8,7 @@
 extern const struct kcp_pair_engine kcp_cpu_pair_engine;           /* list_search.c */
 extern const struct kcp_threshold_engine kcp_cpu_threshold_engine; /* threshold_search.c */
 extern const struct kcp_top_k_engine kcp_cpu_top_k_engine;         /* top_k.c */
+extern const struct kcp_influence_engine kcp_cpu_influence_engine; /* influence.c */
 
 static void read_processor_name(char *name, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");
@@ -54,6 +55,7 @@ const struct kcp_backend *kcp_backend_cpu(void) {
                                              .probe = probe,
                                              .pairs = &kcp_cpu_pair_engine,
                                              .threshold = &kcp_cpu_threshold_engine,
-                                             .top_k = &kcp_cpu_top_k_engine};
+                                             .top_k = &kcp_cpu_top_k_engine,
+                                             .influence = &kcp_cpu_influence_engine};
   return &backend;
 }

@@ -1,0 +1,177 @@
+#include "kcp/density.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The total weight comes to less than 2^TOTAL_BITS units. */
+#define TOTAL_BITS 61
+
+void kcp_raster_free(struct kcp_raster *raster) {
+  free(raster->values);
+  memset(raster, 0, sizeof *raster);
+}
+
+static double region_width(const struct kcp_raster *raster) {
+  return (raster->extent.x1 - raster->extent.x0) / raster->columns;
+}
+
+static double region_height(const struct kcp_raster *raster) {
+  return (raster->extent.y1 - raster->extent.y0) / raster->rows;
+}
+
+void kcp_raster_set_kind(struct kcp_raster *raster, enum kcp_density_kind kind) {
+  if (kind == KCP_DENSITY_PER_AREA) return;
+  const double area = region_width(raster) * region_height(raster);
+  const uint64_t count = (uint64_t)raster->rows * raster->columns;
+  for (uint64_t i = 0; i < count; ++i) raster->values[i] /= area;
+}
+
+/* The regions that lie within [low, high] of an axis, as first and end. */
+struct span {
+  uint32_t first, end;
+};
+
+static struct span regions_within(double low, double high, double origin, double step,
+                                  uint32_t count) {
+  double first = floor((low - origin) / step) - 1, end = ceil((high - origin) / step) + 1;
+  struct span span = {0, 0};
+  if (end <= 0 || first >= count) return span;
+  span.first = first > 0 ? (uint32_t)first : 0;
+  span.end = end < count ? (uint32_t)end : count;
+  return span;
+}
+
+static double overlap(double low, double high, double origin, double step, uint32_t region) {
+  double from = fmax(low, kcp_grid_line(origin, step, region));
+  double to = fmin(high, kcp_grid_line(origin, step, region + 1.0));
+  return to > from ? to - from : 0;
+}
+
+double kcp_raster_weight(const struct kcp_raster *raster, struct kcp_cell place) {
+  const double width = region_width(raster), height = region_height(raster);
+  const struct kcp_domain *extent = &raster->extent;
+  struct span columns = regions_within(place.left, place.right, extent->x0, width, raster->columns);
+  struct span rows = regions_within(place.bottom, place.top, extent->y0, height, raster->rows);
+  double weight = 0;
+  for (uint32_t row = rows.first; row < rows.end; ++row) {
+    const double high = overlap(place.bottom, place.top, extent->y0, height, row);
+    const double *values = raster->values + (uint64_t)row * raster->columns;
+    double of_row = 0;
+    if (high == 0) continue;
+    for (uint32_t column = columns.first; column < columns.end; ++column)
+      of_row += values[column] * overlap(place.left, place.right, extent->x0, width, column);
+    weight += of_row * high;
+  }
+  return weight;
+}
+
+static struct kcp_cell cell_at(uint32_t row, uint32_t column) {
+  return (struct kcp_cell){column, column + 1.0, row, row + 1.0};
+}
+
+static double weight_of(const struct kcp_cell_weights *weights, struct kcp_cell cell) {
+  struct kcp_cell place = kcp_cell_place(&weights->grid, cell);
+  if (weights->raster != NULL) return kcp_raster_weight(weights->raster, place);
+  return (place.right - place.left) * (place.top - place.bottom);
+}
+
+static uint64_t units_of(const struct kcp_cell_weights *weights, double weight) {
+  return (uint64_t)llrint(ldexp(weight, -weights->exponent));
+}
+
+static void sum_cells(struct kcp_cell_weights *weights) {
+  const uint32_t rows = weights->grid.rows, columns = weights->grid.columns;
+  const uint64_t width = columns + UINT64_C(1);
+  for (uint32_t row = 0; row < rows; ++row) {
+    const uint64_t *cells = weights->cells + (uint64_t)row * columns;
+    const uint64_t *below = weights->sums + row * width;
+    uint64_t *above = weights->sums + (row + 1) * width;
+    uint64_t of_row = 0;
+    for (uint32_t column = 0; column < columns; ++column) {
+      of_row += cells[column];
+      above[column + 1] = below[column + 1] + of_row;
+    }
+  }
+  weights->total = weights->sums[rows * width + columns];
+}
+
+enum kcp_status kcp_cell_weights_make(const struct kcp_influence_grid *grid,
+                                      const struct kcp_raster *raster,
+                                      struct kcp_cell_weights *weights, struct kcp_error *error) {
+  enum kcp_status status = KCP_OK;
+  const uint64_t count = (uint64_t)grid->rows * grid->columns;
+  const uint64_t corners = (grid->rows + UINT64_C(1)) * (grid->columns + UINT64_C(1));
+  double *real = malloc(count * sizeof *real);
+  *weights = (struct kcp_cell_weights){.grid = *grid, .raster = raster};
+  weights->cells = malloc(count * sizeof *weights->cells);
+  weights->sums = calloc(corners, sizeof *weights->sums);
+  if (real == NULL || weights->cells == NULL || weights->sums == NULL) {
+    status = kcp_out_of_memory(error, "the weights of the grid", 16 * count + 8 * corners);
+    goto cleanup;
+  }
+#pragma omp parallel for schedule(static)
+  for (uint32_t row = 0; row < grid->rows; ++row)
+    for (uint32_t column = 0; column < grid->columns; ++column)
+      real[(uint64_t)row * grid->columns + column] = weight_of(weights, cell_at(row, column));
+  double total = 0;
+  for (uint64_t i = 0; i < count; ++i) total += real[i];
+  if (!isfinite(total)) {
+    status = kcp_fail(error, KCP_BAD_INPUT, "the weight of the domain is beyond binary64");
+    goto cleanup;
+  }
+  int bits = 0;
+  frexp(total, &bits);
+  weights->exponent = bits - TOTAL_BITS;
+  for (uint64_t i = 0; i < count; ++i) weights->cells[i] = units_of(weights, real[i]);
+  sum_cells(weights);
+
+cleanup:
+  free(real);
+  if (status != KCP_OK) kcp_cell_weights_free(weights);
+  return status;
+}
+
+void kcp_cell_weights_free(struct kcp_cell_weights *weights) {
+  free(weights->cells);
+  free(weights->sums);
+  memset(weights, 0, sizeof *weights);
+}
+
+uint64_t kcp_cell_weights_sum(const struct kcp_cell_weights *weights, uint32_t first_row,
+                              uint32_t end_row, uint32_t first_column, uint32_t end_column) {
+  const uint64_t width = weights->grid.columns + UINT64_C(1);
+  const uint64_t *first = weights->sums + first_row * width;
+  const uint64_t *end = weights->sums + end_row * width;
+  return end[end_column] - end[first_column] - (first[end_column] - first[first_column]);
+}
+
+static bool lies_in_one_region(const struct kcp_raster *raster, struct kcp_cell place) {
+  const double width = region_width(raster), height = region_height(raster);
+  const struct kcp_domain *extent = &raster->extent;
+  const double column = floor((place.left - extent->x0) / width);
+  const double row = floor((place.bottom - extent->y0) / height);
+  return place.left >= kcp_grid_line(extent->x0, width, column) &&
+         place.right <= kcp_grid_line(extent->x0, width, column + 1) &&
+         place.bottom >= kcp_grid_line(extent->y0, height, row) &&
+         place.top <= kcp_grid_line(extent->y0, height, row + 1);
+}
+
+void kcp_cell_weights_split(const struct kcp_cell_weights *weights, struct kcp_cell cell,
+                            uint64_t weight, uint64_t quarters[4]) {
+  if (weights->raster == NULL ||
+      lies_in_one_region(weights->raster, kcp_cell_place(&weights->grid, cell))) {
+    for (uint32_t i = 0; i < 4; ++i) quarters[i] = kcp_quarter(weight, i);
+    return;
+  }
+  const double x = 0.5 * (cell.left + cell.right), y = 0.5 * (cell.bottom + cell.top);
+  const struct kcp_cell parts[3] = {
+      {cell.left, x, cell.bottom, y}, {x, cell.right, cell.bottom, y}, {cell.left, x, y, cell.top}};
+  uint64_t left = weight;
+  for (int i = 0; i < 3; ++i) {
+    const uint64_t units = units_of(weights, weight_of(weights, parts[i]));
+    quarters[i] = units < left ? units : left;
+    left -= quarters[i];
+  }
+  quarters[3] = left;
+}
