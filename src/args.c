@@ -33,6 +33,32 @@ const struct kcp_flag kcp_flags[] = {
      "R", "units of the data", "none", "only pairs at most this far apart"},
     {"order", KCP_FLAG_CHOICE, QUERY, FIELD(value_order), 0, 0,
      "largest|smallest", NULL, "largest", "top-k: which values come first"},
+    {"k2", KCP_FLAG_COUNT, QUERY, FIELD(influence.k2), 1, ANY_COUNT,
+     "N", NULL, "as k", "influence: k' of Q"},
+    {"min-weight", KCP_FLAG_MIN_WEIGHTS, QUERY, FIELD(influence.min_weights), 0, 0,
+     "W[,W...]", "weight", "any", "influence: least weighted area W0; several give a sweep"},
+    {"p-select", KCP_FLAG_TEXT, QUERY, FIELD(influence.p_select), 0, 0,
+     "IDS|FILE|column:NAME", NULL, "all", "influence: P', e.g. 3,17 or a file of ids"},
+    {"q-select", KCP_FLAG_TEXT, QUERY, FIELD(influence.q_select), 0, 0,
+     "IDS|FILE|column:NAME", NULL, "all", "influence: Q'"},
+    {"density", KCP_FLAG_TEXT, QUERY, FIELD(influence.density_path), 0, 0,
+     "FILE", NULL, "plain area", "influence: weights of the domain, .asc or .npy"},
+    {"density-is", KCP_FLAG_CHOICE, QUERY, FIELD(influence.density_is), 0, 0,
+     "density|count", NULL, "density", "a value of it is per unit of area, or of its whole region"},
+    {"domain", KCP_FLAG_DOMAIN, QUERY, FIELD(influence.domain), 0, 0,
+     "X0,Y0,X1,Y1", "units of the data", "the density's", "influence: the domain"},
+    {"grid", KCP_FLAG_GRID, QUERY, FIELD(influence.grid), 0, 0,
+     "HxW", "cells", "400x400", "influence: rows and columns of the grid"},
+    {"method", KCP_FLAG_CHOICE, QUERY, FIELD(influence.method), 0, 0,
+     "sparse|pairs", NULL, "sparse", "pairs is the paper's: every pair looks at every cell"},
+    {"tolerance", KCP_FLAG_REAL, QUERY, FIELD(influence.tolerance), 5e-324, INFINITY,
+     "W", "weight", "the grid's", "influence: split cells until upper - lower is at most this"},
+    {"decide", KCP_FLAG_SWITCH, QUERY, FIELD(influence.decide), 0, 0,
+     NULL, NULL, "off", "influence: split cells until every W0 is decided for certain"},
+    {"site-weights", KCP_FLAG_CHOICE, QUERY, FIELD(influence.site_weights), 0, 0,
+     "file|equal", NULL, "file", "equal ignores the weights of the sites"},
+    {"list-areas", KCP_FLAG_SWITCH, QUERY, FIELD(influence.list_areas), 0, 0,
+     NULL, NULL, "off", "influence: all pairs, largest area first"},
     {"device", KCP_FLAG_DEVICE, QUERY, 0, 0, 1023,
      "auto|cpu|cuda|cuda:N", NULL, "auto", "auto takes a GPU where there is one"},
     {"memory", KCP_FLAG_SIZE, QUERY, FIELD(memory_bytes), 1, ANY_COUNT,
@@ -116,6 +142,7 @@ struct kcp_request kcp_request_defaults(void) {
                                 .metric = {KCP_L2, 2},
                                 .max_distance = INFINITY,
                                 .runs = 1,
+                                .influence = {.grid = {400, 400}},
                                 .generate = kcp_generate_defaults()};
   return request;
 }
@@ -293,6 +320,9 @@ static enum kcp_status parse_value(const struct kcp_flag *flag, const char *text
     case KCP_FLAG_ALGORITHM: return parse_algorithm(text, field, error);
     case KCP_FLAG_METRIC: return parse_metric(flag, text, field, error);
     case KCP_FLAG_DEVICE: return parse_device(flag, text, request, error);
+    case KCP_FLAG_GRID: return kcp_parse_grid(flag, text, field, error);
+    case KCP_FLAG_DOMAIN: return kcp_parse_domain(flag, text, field, error);
+    case KCP_FLAG_MIN_WEIGHTS: return kcp_parse_min_weights(flag, text, field, error);
     case KCP_FLAG_TEXT:
       if (*text == '\0')
         return kcp_fail(error, KCP_BAD_INPUT, "--%s needs a value: %s", flag->name, flag->value);

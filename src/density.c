@@ -70,14 +70,17 @@ static struct kcp_cell cell_at(uint32_t row, uint32_t column) {
   return (struct kcp_cell){column, column + 1.0, row, row + 1.0};
 }
 
-static double weight_of(const struct kcp_cell_weights *weights, struct kcp_cell cell) {
-  struct kcp_cell place = kcp_cell_place(&weights->grid, cell);
-  if (weights->raster != NULL) return kcp_raster_weight(weights->raster, place);
-  return (place.right - place.left) * (place.top - place.bottom);
+double kcp_cell_weights_real(const struct kcp_cell_weights *weights, uint64_t units) {
+  return (double)units * weights->measure / weights->measure_units;
 }
 
+static double weight_over_raster(const struct kcp_cell_weights *weights, struct kcp_cell cell) {
+  return kcp_raster_weight(weights->raster, kcp_cell_place(&weights->grid, cell));
+}
+
+/* Over a raster. */
 static uint64_t units_of(const struct kcp_cell_weights *weights, double weight) {
-  return (uint64_t)llrint(ldexp(weight, -weights->exponent));
+  return (uint64_t)llrint(weight / weights->measure);
 }
 
 static void sum_cells(struct kcp_cell_weights *weights) {
@@ -96,39 +99,65 @@ static void sum_cells(struct kcp_cell_weights *weights) {
   weights->total = weights->sums[rows * width + columns];
 }
 
+/* The largest b with count * 2^b < 2^TOTAL_BITS. */
+static int spare_bits(uint64_t count) {
+  int bits = 0;
+  while (count << bits < UINT64_C(1) << (TOTAL_BITS - 1)) ++bits;
+  return bits;
+}
+
+/* Every cell of a plain area weighs the same. */
+static void set_equal(struct kcp_cell_weights *weights) {
+  const struct kcp_influence_grid *grid = &weights->grid;
+  const uint64_t count = (uint64_t)grid->rows * grid->columns;
+  const uint64_t units = UINT64_C(1) << spare_bits(count);
+  for (uint64_t i = 0; i < count; ++i) weights->cells[i] = units;
+  weights->measure = grid->step_x * grid->columns * (grid->step_y * grid->rows);
+  weights->measure_units = (double)(count * units);
+}
+
+static enum kcp_status weigh_cells(struct kcp_cell_weights *weights, struct kcp_error *error) {
+  const struct kcp_influence_grid *grid = &weights->grid;
+  const uint64_t count = (uint64_t)grid->rows * grid->columns;
+  double *real = malloc(count * sizeof *real);
+  double total = 0;
+  int bits = 0;
+  if (real == NULL) return kcp_out_of_memory(error, "the weights of the grid", 8 * count);
+#pragma omp parallel for schedule(static)
+  for (uint32_t row = 0; row < grid->rows; ++row)
+    for (uint32_t column = 0; column < grid->columns; ++column)
+      real[(uint64_t)row * grid->columns + column] =
+          weight_over_raster(weights, cell_at(row, column));
+  for (uint64_t i = 0; i < count; ++i) total += real[i];
+  frexp(total, &bits);
+  weights->measure = ldexp(1, bits - TOTAL_BITS);
+  weights->measure_units = 1;
+  const bool usable = isfinite(total) && (total == 0 || isnormal(weights->measure));
+  for (uint64_t i = 0; i < count && usable; ++i) weights->cells[i] = units_of(weights, real[i]);
+  free(real);
+  if (usable) return KCP_OK;
+  return kcp_fail(error, KCP_BAD_INPUT, "the weight of the domain, %g, is beyond binary64", total);
+}
+
 enum kcp_status kcp_cell_weights_make(const struct kcp_influence_grid *grid,
                                       const struct kcp_raster *raster,
                                       struct kcp_cell_weights *weights, struct kcp_error *error) {
   enum kcp_status status = KCP_OK;
   const uint64_t count = (uint64_t)grid->rows * grid->columns;
   const uint64_t corners = (grid->rows + UINT64_C(1)) * (grid->columns + UINT64_C(1));
-  double *real = malloc(count * sizeof *real);
   *weights = (struct kcp_cell_weights){.grid = *grid, .raster = raster};
   weights->cells = malloc(count * sizeof *weights->cells);
   weights->sums = calloc(corners, sizeof *weights->sums);
-  if (real == NULL || weights->cells == NULL || weights->sums == NULL) {
-    status = kcp_out_of_memory(error, "the weights of the grid", 16 * count + 8 * corners);
-    goto cleanup;
-  }
-#pragma omp parallel for schedule(static)
-  for (uint32_t row = 0; row < grid->rows; ++row)
-    for (uint32_t column = 0; column < grid->columns; ++column)
-      real[(uint64_t)row * grid->columns + column] = weight_of(weights, cell_at(row, column));
-  double total = 0;
-  for (uint64_t i = 0; i < count; ++i) total += real[i];
-  if (!isfinite(total)) {
-    status = kcp_fail(error, KCP_BAD_INPUT, "the weight of the domain is beyond binary64");
-    goto cleanup;
-  }
-  int bits = 0;
-  frexp(total, &bits);
-  weights->exponent = bits - TOTAL_BITS;
-  for (uint64_t i = 0; i < count; ++i) weights->cells[i] = units_of(weights, real[i]);
-  sum_cells(weights);
-
-cleanup:
-  free(real);
-  if (status != KCP_OK) kcp_cell_weights_free(weights);
+  if (weights->cells == NULL || weights->sums == NULL)
+    status = kcp_out_of_memory(error, "the weights of the grid", 8 * (count + corners));
+  else if (raster != NULL)
+    status = weigh_cells(weights, error);
+  else
+    set_equal(weights);
+  if (status == KCP_OK)
+    sum_cells(weights);
+  else
+    kcp_cell_weights_free(weights);
   return status;
 }
 
@@ -169,7 +198,7 @@ void kcp_cell_weights_split(const struct kcp_cell_weights *weights, struct kcp_c
       {cell.left, x, cell.bottom, y}, {x, cell.right, cell.bottom, y}, {cell.left, x, y, cell.top}};
   uint64_t left = weight;
   for (int i = 0; i < 3; ++i) {
-    const uint64_t units = units_of(weights, weight_of(weights, parts[i]));
+    const uint64_t units = units_of(weights, weight_over_raster(weights, parts[i]));
     quarters[i] = units < left ? units : left;
     left -= quarters[i];
   }

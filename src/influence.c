@@ -5,19 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-double kcp_influence_area(const struct kcp_cell_weights *weights, uint64_t units) {
-  return ldexp((double)units, weights->exponent);
-}
-
 static bool leaves_open(const struct kcp_cell_weights *weights,
                         const struct kcp_influence_sum *pair, double threshold) {
-  return kcp_influence_area(weights, pair->lower) < threshold &&
-         threshold <= kcp_influence_area(weights, pair->upper);
+  return kcp_cell_weights_real(weights, pair->lower) < threshold &&
+         threshold <= kcp_cell_weights_real(weights, pair->upper);
 }
 
 static double width_of(const struct kcp_cell_weights *weights,
                        const struct kcp_influence_sum *pair) {
-  return kcp_influence_area(weights, pair->upper - pair->lower);
+  return kcp_cell_weights_real(weights, pair->upper - pair->lower);
 }
 
 /* The pairs of one p. */
@@ -38,7 +34,7 @@ static struct row row_at(const struct kcp_influence_sums *sums, uint64_t first) 
 static bool has_failed(const struct kcp_influence_plan *plan, struct row row, double threshold) {
   if (row.count < plan->sets[1]->selected_count) return true;
   for (uint64_t i = 0; i < row.count; ++i)
-    if (kcp_influence_area(plan->weights, row.pairs[i].upper) < threshold) return true;
+    if (kcp_cell_weights_real(plan->weights, row.pairs[i].upper) < threshold) return true;
   return false;
 }
 

@@ -21,7 +21,10 @@ enum kcp_flag_type {
   KCP_FLAG_ALGORITHM, /* const char *: "auto" or a name in the table of algorithms */
   KCP_FLAG_METRIC,    /* struct kcp_metric */
   KCP_FLAG_DEVICE,    /* the request's device and device_index */
-  KCP_FLAG_TEXT       /* const char * */
+  KCP_FLAG_TEXT,      /* const char * */
+  KCP_FLAG_GRID,       /* struct kcp_grid_size */
+  KCP_FLAG_DOMAIN,     /* struct kcp_domain_option */
+  KCP_FLAG_MIN_WEIGHTS /* struct kcp_min_weights */
 };
 
 struct kcp_flag {

@@ -47,10 +47,13 @@ double kcp_raster_weight(const struct kcp_raster *raster, struct kcp_cell place)
 struct kcp_cell_weights {
   struct kcp_influence_grid grid;
   const struct kcp_raster *raster; /* NULL: plain area */
-  int exponent;                    /* a unit is 2^exponent */
-  uint64_t *cells;                 /* rows x columns, from the cell of least x and y */
-  uint64_t *sums;                  /* (rows + 1) x (columns + 1): of all cells below and left */
-  uint64_t total;                  /* < 2^62 */
+  /* `measure_units` units weigh `measure`: a power of two and 1 over a raster; the area of the
+   * domain and the units of all cells, equal ones, of a plain area. */
+  double measure;
+  double measure_units;
+  uint64_t *cells; /* rows x columns, from the cell of least x and y */
+  uint64_t *sums;  /* (rows + 1) x (columns + 1): of all cells below and left */
+  uint64_t total;  /* < 2^62 */
 };
 
 /* The raster outlives the weights. With a total weight of 0 all cells weigh 0. */
@@ -58,6 +61,9 @@ enum kcp_status kcp_cell_weights_make(const struct kcp_influence_grid *grid,
                                       const struct kcp_raster *raster,
                                       struct kcp_cell_weights *weights, struct kcp_error *error);
 void kcp_cell_weights_free(struct kcp_cell_weights *weights);
+
+/* Units as a weight: what is printed and compared with W0. Monotone. */
+double kcp_cell_weights_real(const struct kcp_cell_weights *weights, uint64_t units);
 
 /* The weight of the cells first_row .. end_row - 1 of columns first_column .. end_column - 1. */
 uint64_t kcp_cell_weights_sum(const struct kcp_cell_weights *weights, uint32_t first_row,

@@ -5,8 +5,8 @@
  * intersection of the k-region of p in P and the k'-region of q in Q; its weighted area is the
  * weight of the domain within it.
  *
- * Weights of cells are whole numbers of one unit, a power of two, with a sum below 2^62: their sums
- * do not depend on order. The area of a pair is the paper's: the weights of the cells whose centre
+ * Weights of cells are whole numbers of one unit with a sum below 2^62: their sums do not depend on
+ * order. The area of a pair is the paper's: the weights of the cells whose centre
  * lies in both regions. Beside it stand a lower bound, the cells that lie in both regions as a
  * whole, and an upper bound, the cells of which no part is known to lie outside. The true weighted
  * area lies between them, and so does the paper's. Cells that leave a pair undecided are split when
@@ -122,7 +122,7 @@ struct kcp_influence_answer {
 /* Runs the search on the grid and splits cells until the goal is met. KCP_FAILED, saying how near
  * it came, when it is not met after KCP_INFLUENCE_DEEPEST splits. The caller frees
  * answer->sums.pairs. */
-#define KCP_INFLUENCE_DEEPEST 24
+#define KCP_INFLUENCE_DEEPEST 20
 enum kcp_status kcp_influence_run(const struct kcp_influence_engine *engine,
                                   struct kcp_influence_search *search,
                                   const struct kcp_influence_plan *plan,
@@ -130,9 +130,6 @@ enum kcp_status kcp_influence_run(const struct kcp_influence_engine *engine,
                                   struct kcp_influence_answer *answer,
                                   struct kcp_measurement *measurement,
                                   struct kcp_progress *progress, struct kcp_error *error);
-
-/* A weight in the units of the density: what is printed and compared with W0. */
-double kcp_influence_area(const struct kcp_cell_weights *weights, uint64_t units);
 
 #ifdef __cplusplus
 }

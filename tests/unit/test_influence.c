@@ -229,9 +229,17 @@ static struct kcp_influence_sum sum_of(const struct world *world,
                                        uint64_t j) {
   const struct kcp_influence_sum nothing = {0};
   const uint32_t p = world->groups[0].group_of[i], q = world->groups[1].group_of[j];
-  for (uint64_t pair = 0; pair < answer->sums.count; ++pair)
-    if (answer->sums.pairs[pair].p == p && answer->sums.pairs[pair].q == q)
-      return answer->sums.pairs[pair];
+  uint64_t low = 0, high = answer->sums.count;
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    const struct kcp_influence_sum *pair = &answer->sums.pairs[middle];
+    if (pair->p < p || (pair->p == p && pair->q < q))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  const struct kcp_influence_sum *pairs = answer->sums.pairs;
+  if (low < answer->sums.count && pairs[low].p == p && pairs[low].q == q) return pairs[low];
   return nothing;
 }
 
@@ -301,7 +309,7 @@ static void test_bounds_hold_the_area_on_a_finer_grid(void **state) {
   open_world(&scene, KCP_INFLUENCE_SPARSE, &world);
   make_weights(&world, FINER * scene.rows, FINER * scene.columns, &finer);
   uint64_t *areas = brute_force(&world, &finer);
-  const double total = kcp_influence_area(&finer, finer.total);
+  const double total = kcp_cell_weights_real(&finer, finer.total);
   const struct kcp_influence_goal goals[] = {{0},
                                              {.has_tolerance = true, .tolerance = 0.01 * total}};
   for (int goal = 0; goal < 2; ++goal) {
@@ -310,9 +318,9 @@ static void test_bounds_hold_the_area_on_a_finer_grid(void **state) {
       for (uint64_t j = 0; j < scene.counts[1]; ++j) {
         if (!world.chosen[0][i] || !world.chosen[1][j]) continue;
         const struct kcp_influence_sum sum = sum_of(&world, &answer, i, j);
-        const double area = kcp_influence_area(&finer, areas[i * scene.counts[1] + j]);
-        assert_true(kcp_influence_area(&world.weights, sum.lower) <= area + 1e-12 * total);
-        assert_true(kcp_influence_area(&world.weights, sum.upper) >= area - 1e-12 * total);
+        const double area = kcp_cell_weights_real(&finer, areas[i * scene.counts[1] + j]);
+        assert_true(kcp_cell_weights_real(&world.weights, sum.lower) <= area + 1e-12 * total);
+        assert_true(kcp_cell_weights_real(&world.weights, sum.upper) >= area - 1e-12 * total);
       }
     free(answer.sums.pairs);
   }
@@ -326,7 +334,7 @@ static void test_tolerance_is_met(void **state) {
   for (int scene = 0; scene < SCENES; ++scene) {
     struct world world;
     open_world(&scenes[scene], KCP_INFLUENCE_SPARSE, &world);
-    const double total = kcp_influence_area(&world.weights, world.weights.total);
+    const double total = kcp_cell_weights_real(&world.weights, world.weights.total);
     const struct kcp_influence_goal goal = {.has_tolerance = true, .tolerance = total / 200};
     struct kcp_influence_answer coarse = run_grid(&world), fine = run_with(&world, &goal);
     assert_true(fine.widest <= goal.tolerance);
@@ -337,7 +345,7 @@ static void test_tolerance_is_met(void **state) {
         const struct kcp_influence_sum after = sum_of(&world, &fine, i, j);
         assert_true(before.lower <= after.lower && after.lower <= after.area);
         assert_true(after.area <= after.upper && after.upper <= before.upper);
-        assert_true(kcp_influence_area(&world.weights, after.upper - after.lower) <=
+        assert_true(kcp_cell_weights_real(&world.weights, after.upper - after.lower) <=
                     goal.tolerance);
       }
     free(coarse.sums.pairs);
@@ -351,7 +359,7 @@ static void test_decisions_are_made(void **state) {
   const struct scene scene = {"decide", {30, 20}, {12, 9}, {9, 8}, 12, 10, UNIFORM, WHOLE, RASTER};
   struct world world;
   open_world(&scene, KCP_INFLUENCE_SPARSE, &world);
-  const double total = kcp_influence_area(&world.weights, world.weights.total);
+  const double total = kcp_cell_weights_real(&world.weights, world.weights.total);
   const double thresholds[] = {total / 50, total / 20};
   for (int partners = 0; partners < 2; ++partners) {
     struct kcp_influence_goal goal = {
@@ -365,8 +373,8 @@ static void test_decisions_are_made(void **state) {
     for (uint64_t pair = 0; pair < decided.sums.count && partners == 0; ++pair)
       for (int t = 0; t < 2; ++t) {
         const struct kcp_influence_sum *sum = &decided.sums.pairs[pair];
-        assert_true(kcp_influence_area(&world.weights, sum->lower) >= thresholds[t] ||
-                    kcp_influence_area(&world.weights, sum->upper) < thresholds[t]);
+        assert_true(kcp_cell_weights_real(&world.weights, sum->lower) >= thresholds[t] ||
+                    kcp_cell_weights_real(&world.weights, sum->upper) < thresholds[t]);
       }
     free(open.sums.pairs);
     free(decided.sums.pairs);
@@ -475,7 +483,7 @@ static void test_weights_of_cells_sum_to_the_raster(void **state) {
     const uint32_t rows = sizes[i][0], columns = sizes[i][1];
     const struct kcp_influence_grid grid = {-1.5, -0.5, 3.0 / columns, 2.5 / rows, columns, rows};
     assert_int_equal(kcp_cell_weights_make(&grid, &raster, &weights, &error), KCP_OK);
-    assert_true(fabs(kcp_influence_area(&weights, weights.total) - total) < 1e-12 * total);
+    assert_true(fabs(kcp_cell_weights_real(&weights, weights.total) - total) < 1e-12 * total);
     assert_int_equal(kcp_cell_weights_sum(&weights, 0, rows, 0, columns), weights.total);
     for (uint32_t row = 0; row < rows; ++row) {
       const struct kcp_cell cell = {0, 1, row, row + 1.0};
