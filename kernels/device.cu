@@ -128,6 +128,7 @@ extern "C" {
 extern const struct kcp_pair_engine kcp_cuda_pair_engine;           /* list_search.cu */
 extern const struct kcp_threshold_engine kcp_cuda_threshold_engine; /* threshold_search.cu */
 extern const struct kcp_top_k_engine kcp_cuda_top_k_engine;         /* top_k.cu */
+extern const struct kcp_influence_engine kcp_cuda_influence_engine; /* influence.cu */
 
 static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp_error *error) {
   memset(info, 0, sizeof *info);
@@ -168,9 +169,13 @@ static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp
 }
 
 const struct kcp_backend *kcp_backend_cuda(void) {
-  static const struct kcp_backend backend = {
-      KCP_BACKEND_CUDA,      "cuda", probe, &kcp_cuda_pair_engine, &kcp_cuda_threshold_engine,
-      &kcp_cuda_top_k_engine};
+  static const struct kcp_backend backend = {KCP_BACKEND_CUDA,
+                                             "cuda",
+                                             probe,
+                                             &kcp_cuda_pair_engine,
+                                             &kcp_cuda_threshold_engine,
+                                             &kcp_cuda_top_k_engine,
+                                             &kcp_cuda_influence_engine};
   return &backend;
 }
 }

@@ -5,6 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The place of each group among the selected ones. */
+static uint32_t *number_selected(const struct kcp_site_groups *set) {
+  uint32_t *numbers = malloc((set->count + 1) * sizeof *numbers);
+  uint32_t next = 0;
+  for (uint64_t group = 0; group < set->count && numbers != NULL; ++group) {
+    numbers[group] = next;
+    next += set->selected[group];
+  }
+  return numbers;
+}
+
+enum kcp_status kcp_influence_set_areas(const struct kcp_influence_plan *plan,
+                                        const uint64_t *areas, struct kcp_influence_sums *sums,
+                                        struct kcp_error *error) {
+  enum kcp_status status = KCP_OK;
+  uint32_t *numbers[2] = {number_selected(plan->sets[0]), number_selected(plan->sets[1])};
+  if (numbers[0] == NULL || numbers[1] == NULL)
+    status =
+        kcp_out_of_memory(error, "the pairs", 4 * (plan->sets[0]->count + plan->sets[1]->count));
+  for (uint64_t i = 0; i < sums->count && status == KCP_OK; ++i) {
+    struct kcp_influence_sum *pair = &sums->pairs[i];
+    pair->area = areas[numbers[0][pair->p] * plan->sets[1]->selected_count + numbers[1][pair->q]];
+  }
+  free(numbers[0]);
+  free(numbers[1]);
+  return status;
+}
+
 static bool leaves_open(const struct kcp_cell_weights *weights,
                         const struct kcp_influence_sum *pair, double threshold) {
   return kcp_cell_weights_real(weights, pair->lower) < threshold &&
@@ -108,6 +136,27 @@ static enum kcp_status not_reached(const struct kcp_influence_plan *plan,
                   widest_of(plan, wanted));
 }
 
+/* Who splits cells: the engine, or the CPU's where it does not. */
+struct splitting {
+  const struct kcp_influence_engine *engine;
+  struct kcp_influence_search *search;
+  struct kcp_influence_search *own; /* of the CPU's engine; NULL without one */
+};
+
+static enum kcp_status splitting_open(struct splitting *splitting,
+                                      const struct kcp_influence_plan *plan,
+                                      struct kcp_error *error) {
+  struct kcp_device_info device;
+  if (splitting->engine->refine != NULL) return KCP_OK;
+  const struct kcp_backend *cpu = kcp_backend_cpu();
+  enum kcp_status status = cpu->probe(0, &device, error);
+  if (status == KCP_OK) status = cpu->influence->create(plan, &device, &splitting->own, error);
+  if (status != KCP_OK) return status;
+  splitting->engine = cpu->influence;
+  splitting->search = splitting->own;
+  return KCP_OK;
+}
+
 enum kcp_status kcp_influence_run(const struct kcp_influence_engine *engine,
                                   struct kcp_influence_search *search,
                                   const struct kcp_influence_plan *plan,
@@ -117,6 +166,7 @@ enum kcp_status kcp_influence_run(const struct kcp_influence_engine *engine,
                                   struct kcp_progress *progress, struct kcp_error *error) {
   struct kcp_influence_sums *sums = &answer->sums;
   struct kcp_influence_sums wanted = {NULL, 0};
+  struct splitting splitting = {engine, search, NULL};
   bool *open = NULL;
   memset(answer, 0, sizeof *answer);
   enum kcp_status status = engine->run(search, sums, measurement, progress, error);
@@ -136,8 +186,10 @@ enum kcp_status kcp_influence_run(const struct kcp_influence_engine *engine,
       goto cleanup;
     }
     struct kcp_influence_sums closer;
-    status =
-        engine->refine(search, &wanted, ++answer->depth, &closer, measurement, progress, error);
+    status = splitting_open(&splitting, plan, error);
+    if (status != KCP_OK) goto cleanup;
+    status = splitting.engine->refine(splitting.search, &wanted, ++answer->depth, &closer,
+                                      measurement, progress, error);
     if (status != KCP_OK) goto cleanup;
     replace(sums, &closer);
     free(closer.pairs);
@@ -146,6 +198,7 @@ enum kcp_status kcp_influence_run(const struct kcp_influence_engine *engine,
   drop_empty(sums);
 
 cleanup:
+  if (splitting.own != NULL) splitting.engine->destroy(splitting.own);
   free(wanted.pairs);
   free(open);
   if (status != KCP_OK) {

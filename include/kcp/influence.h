@@ -95,12 +95,18 @@ struct kcp_influence_engine {
                          struct kcp_measurement *measurement, struct kcp_progress *progress,
                          struct kcp_error *error);
   /* Exactly the pairs of `wanted`, which are by (p, q), with cells that leave one of them undecided
-   * split `depth` >= 1 times. */
+   * split `depth` >= 1 times. NULL: kcp_influence_run has the CPU's engine split cells. */
   enum kcp_status (*refine)(struct kcp_influence_search *search,
                             const struct kcp_influence_sums *wanted, uint32_t depth,
                             struct kcp_influence_sums *sums, struct kcp_measurement *measurement,
                             struct kcp_progress *progress, struct kcp_error *error);
 };
+
+/* Puts areas[i * m' + j] of the i-th selected group of P and the j-th of Q, as a method found them,
+ * in the place of those of the listed pairs. */
+enum kcp_status kcp_influence_set_areas(const struct kcp_influence_plan *plan,
+                                        const uint64_t *areas, struct kcp_influence_sums *sums,
+                                        struct kcp_error *error);
 
 /* How close the bounds shall come. */
 struct kcp_influence_goal {

@@ -26,34 +26,6 @@ static void destroy(struct kcp_influence_search *search) {
   free(search);
 }
 
-/* The place of each group among the selected ones. */
-static uint32_t *number_selected(const struct kcp_site_groups *set) {
-  uint32_t *numbers = malloc((set->count + 1) * sizeof *numbers);
-  uint32_t next = 0;
-  for (uint64_t group = 0; group < set->count && numbers != NULL; ++group) {
-    numbers[group] = next;
-    next += set->selected[group];
-  }
-  return numbers;
-}
-
-/* Puts the areas of the paper's method in the place of those of the descent. */
-static enum kcp_status replace_areas(const struct kcp_influence_plan *plan, const uint64_t *areas,
-                                     struct kcp_influence_sums *sums, struct kcp_error *error) {
-  enum kcp_status status = KCP_OK;
-  uint32_t *numbers[2] = {number_selected(plan->sets[0]), number_selected(plan->sets[1])};
-  if (numbers[0] == NULL || numbers[1] == NULL)
-    status =
-        kcp_out_of_memory(error, "the pairs", 4 * (plan->sets[0]->count + plan->sets[1]->count));
-  for (uint64_t i = 0; i < sums->count && status == KCP_OK; ++i) {
-    struct kcp_influence_sum *pair = &sums->pairs[i];
-    pair->area = areas[numbers[0][pair->p] * plan->sets[1]->selected_count + numbers[1][pair->q]];
-  }
-  free(numbers[0]);
-  free(numbers[1]);
-  return status;
-}
-
 static enum kcp_status descend(const struct kcp_influence_plan *plan,
                                const struct kcp_influence_sums *wanted, uint32_t depth,
                                struct kcp_influence_sums *sums, enum kcp_phase phase,
@@ -94,7 +66,7 @@ static enum kcp_status run_pairs(const struct kcp_influence_plan *plan,
       cells * (plan->sets[0]->count + plan->sets[1]->count) + 2 * cells * pairs;
   if (status == KCP_OK)
     status = descend(plan, NULL, 0, sums, KCP_PHASE_MERGE, measurement, progress, error);
-  if (status == KCP_OK) status = replace_areas(plan, areas, sums, error);
+  if (status == KCP_OK) status = kcp_influence_set_areas(plan, areas, sums, error);
 
 cleanup:
   free(kth[0]);
