@@ -1,21 +1,22 @@
 /* Areas and bounds of pairs, tile by tile.
  *
- * Launch: a block of 256 threads a tile of 16 x 16 cells, a thread a cell. The sites that can
- * matter (influence_lists.cu) pass through shared memory 128 at a time; each thread counts for 8
- * selected sites at once how many sites are closer to its centre, and how many may be or surely
- * are over its cell. The shares of 32 sites of P and 32 of Q become masks of 256 bits, by ballot;
- * then a thread takes a pair, intersects masks, and adds their weights, or counts bits where all
- * cells weigh the same. A pair touches global memory once a tile.
+ * Launch: a block of 64 threads a tile of 8 x 8 cells, a thread a cell. The sites that can matter
+ * (influence_lists.cu) pass through shared memory 128 at a time; each thread counts for 8 selected
+ * sites at once how many sites are closer to its centre, and how many may be or surely are over
+ * its cell. The shares of 64 sites of P and 64 of Q become masks of 64 bits, by ballot; then a
+ * thread takes a pair, intersects masks, and adds their weights, or counts bits where all cells
+ * weigh the same. A pair touches global memory once a tile.
  *
- * Memory: 17 KiB of shared memory a block. Work: for a tile with c sites of which s are selected,
- * 256 c ceil(s / 8) evaluations of about 30 operations of binary64 with a division, and
- * 256 c s 3 comparisons, for P and for Q (again for each 32 sites of P when Q has more than 32). */
+ * Memory: 8 KiB of shared memory a block. Work: for a tile with c sites of which s are selected,
+ * 64 c ceil(s / 8) evaluations of about 45 operations of binary64, a division among them, and
+ * 64 c s 3 comparisons, for P and for Q (again for each 64 sites of P when Q has more than 64).
+ * Small tiles have short lists: c and s both shrink with the tile. */
 #include "influence_cells.cuh"
 
 static const int threads = kcp_tile_side * kcp_tile_side;
 static const int warps = threads / 32;
 static const uint32_t chunk = 128; /* sites in shared memory */
-static const uint32_t batch = 32;  /* selected sites whose masks are kept */
+static const uint32_t batch = 64;  /* selected sites whose masks are kept */
 static const uint32_t at_once = 8; /* selected sites a thread counts for */
 
 /* Sites on their way past the threads. */
@@ -64,8 +65,7 @@ __device__ static struct cell_view view_of(const struct kcp_influence_grid grid,
 __device__ static void load_chunk(const struct kcp_device_sites sites, const struct tile_list list,
                                   uint32_t first, struct passing_sites *passing) {
   __syncthreads();
-  const uint32_t i = threadIdx.x;
-  if (i < chunk && first + i < list.count) {
+  for (uint32_t i = threadIdx.x; i < chunk && first + i < list.count; i += threads) {
     const uint32_t group = list.groups[first + i];
     passing->x[i] = sites.x[group];
     passing->y[i] = sites.y[group];
@@ -195,7 +195,7 @@ __device__ static unsigned long long evaluations_of(const struct tile_list list)
   return (unsigned long long)threads * list.count * ((list.selected + at_once - 1) / at_once);
 }
 
-__global__ static void __launch_bounds__(threads, 2)
+__global__ static void __launch_bounds__(threads, 8)
     add_tiles(const struct kcp_influence_grid grid, const struct both_sets sets,
               const struct kcp_device_weights weights, const struct kcp_device_pair_table table,
               unsigned long long *evaluations) {

@@ -2,8 +2,8 @@
  *
  * A site can matter in a tile when its lowest rank over it is at most a rank that at least k sites
  * surely do not exceed: beyond that, k sites are closer at every point, and they decide every
- * count that is asked for (kcp_share_of) in the same way. Lists of tiles of 16 cells are made from
- * those of tiles 8 times as wide, and so on while all sites for every tile would be too many.
+ * count that is asked for (kcp_share_of) in the same way. Lists of tiles of 8 x 8 cells are made
+ * from those of tiles 8 times as wide, and so on while all sites for every tile would be too many.
  *
  * Launch: a block of 256 threads a tile. The k-th lowest of the highest ranks is bracketed by
  * bisection on the upper 32 bits of the binary64 values, up to k / 8 too many being good enough;

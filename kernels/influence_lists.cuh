@@ -4,7 +4,7 @@
 
 #include "influence_sites.cuh"
 
-static const uint32_t kcp_tile_side = 16; /* cells of the smallest tiles */
+static const uint32_t kcp_tile_side = 8; /* cells of the smallest tiles */
 
 /* The lists of one set over all tiles of one size; the selected sites of a tile come first. */
 struct kcp_tile_lists {
