@@ -47,6 +47,8 @@ struct kcp_influence_options {
   const char *q_select; /* Q' */
   int site_weights;     /* enum kcp_site_weight_choice */
   bool list_areas;      /* all pairs by area */
+  const char *map_path; /* .png or .asc; NULL = none */
+  const char *map_show; /* "p:ID", "q:ID" or "pair:ID1,ID2"; NULL = no region */
 };
 
 /* Values of flags: "400x300", "0,0,10,10", "20,50,100". Each writes to the field of its flag;

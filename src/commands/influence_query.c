@@ -9,6 +9,7 @@
 
 #include "kcp/backend_choice.h"
 #include "kcp/commands.h"
+#include "kcp/influence_map.h"
 #include "kcp/output_file.h"
 #include "kcp/report.h"
 
@@ -29,8 +30,10 @@ struct influence_query {
   struct kcp_influence_result facts;   /* its rows are owned */
   struct kcp_result result;            /* owned */
   struct kcp_progress progress;
-  struct kcp_output_file out;    /* --out */
-  struct kcp_output_file report; /* --json */
+  struct kcp_output_file out;     /* --out */
+  struct kcp_output_file report;  /* --json */
+  struct kcp_output_file map;     /* --map */
+  struct kcp_map_subject subject; /* --map-show */
   double read_s;
 };
 
@@ -41,6 +44,23 @@ bool kcp_asks_for_influence(const struct kcp_request *request) {
 
 static enum kcp_influence_answer_kind kind_of(const struct kcp_request *request) {
   return *(const enum kcp_influence_answer_kind *)kcp_algorithm_find(request->algorithm)->variant;
+}
+
+static bool same_path(const char *a, const char *b) {
+  return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+static enum kcp_status check_map(const struct kcp_request *request, struct kcp_error *error) {
+  const char *map = request->influence.map_path;
+  if (map == NULL)
+    return request->influence.map_show == NULL
+               ? KCP_OK
+               : kcp_fail(error, KCP_BAD_INPUT, "--map-show needs --map FILE.png or FILE.asc");
+  if (same_path(map, request->out_path) || same_path(map, request->json_path) ||
+      same_path(map, request->inputs[0]) || same_path(map, request->inputs[1]) ||
+      same_path(map, request->influence.density_path))
+    return kcp_fail(error, KCP_BAD_INPUT, "--map %s: another file of this run has that name", map);
+  return kcp_map_check_path(map, error);
 }
 
 /* What can be said before a file is opened. */
@@ -56,7 +76,7 @@ static enum kcp_status check_request(const struct kcp_request *request, struct k
                     request->algorithm);
   if (options->decide && options->min_weights.count == 0)
     return kcp_fail(error, KCP_BAD_INPUT, "--decide needs --min-weight W0 to decide about");
-  return KCP_OK;
+  return check_map(request, error);
 }
 
 /* --- input ------------------------------------------------------------------------------------ */
@@ -242,7 +262,9 @@ static enum kcp_status make_plan(struct influence_query *query, struct kcp_error
   if (status == KCP_OK) status = read_sites(query, error);
   if (status != KCP_OK) return status;
   take_facts(query);
-  status = read_density(query, error);
+  status = kcp_map_subject_find(query->request->influence.map_show, query->facts.files,
+                                &query->subject, error);
+  if (status == KCP_OK) status = read_density(query, error);
   if (status != KCP_OK || is_empty(query)) return status;
   status = choose_domain(query, error);
   if (status == KCP_OK) status = choose_k(query, error);
@@ -266,6 +288,8 @@ static enum kcp_status open_outputs(struct influence_query *query, struct kcp_er
     status = kcp_output_file_open(query->request->out_path, &query->out, error);
   if (status == KCP_OK && query->request->json_path != NULL)
     status = kcp_output_file_open(query->request->json_path, &query->report, error);
+  if (status == KCP_OK && query->request->influence.map_path != NULL && !is_empty(query))
+    status = kcp_output_file_open(query->request->influence.map_path, &query->map, error);
   return status;
 }
 
@@ -372,12 +396,21 @@ static enum kcp_status write_report(struct influence_query *query, struct kcp_er
   return status;
 }
 
+static enum kcp_status write_map(struct influence_query *query, struct kcp_error *error) {
+  if (query->map.stream == NULL) return KCP_OK;
+  enum kcp_status status = kcp_map_write(query->map.stream, query->request->influence.map_path,
+                                         &query->plan, &query->facts, &query->subject, error);
+  if (status == KCP_OK) status = kcp_output_file_commit(&query->map, error);
+  return status;
+}
+
 static enum kcp_status tell(struct influence_query *query, struct kcp_error *error) {
   const bool quiet = query->request->quiet;
   kcp_warn_of_unused_options(query->request, query->result.algorithm);
   warn(query);
   if (!quiet) kcp_summary_begin(stderr, &query->result);
-  enum kcp_status status = write_answer(query, error);
+  enum kcp_status status = write_map(query, error);
+  if (status == KCP_OK) status = write_answer(query, error);
   if (status == KCP_OK) status = write_report(query, error);
   if (status == KCP_OK && !quiet) kcp_summary_end(stderr, query->request, &query->result);
   return status;
@@ -404,6 +437,7 @@ enum kcp_status kcp_influence_query(const struct kcp_request *request, struct kc
   enum kcp_status status = run(&query, error);
   kcp_output_file_discard(&query.out);
   kcp_output_file_discard(&query.report);
+  kcp_output_file_discard(&query.map);
   kcp_result_free(&query.result);
   free(query.answer.sums.pairs);
   free(query.facts.rows);
