@@ -51,7 +51,7 @@ static enum kcp_status prepare(struct kcp_influence_search *search,
     KCP_TRY(kcp_list_levels_create(&plan->grid, &search->sites[set], plan->k[set],
                                    &search->levels[set], error));
   }
-  if (plan->weights->raster != NULL) {
+  if (!plan->weights->uniform) {
     uint64_t *cells;
     KCP_TRY(kcp_device_array(memory, cells_of(plan), &cells, "weights of cells", error));
     search->weights.cells = cells;

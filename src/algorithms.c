@@ -44,9 +44,10 @@ static const enum kcp_top_k_method by_select = KCP_TOP_K_SELECT;
   .options = top_k_options, .buffers = "-", .variant = &(METHOD)
 
 static const char *const influence_options[] = {
-    "k",      "k2",       "min-weight", "p-select",  "q-select", "density",      "density-is",
-    "domain", "grid",     "method",     "tolerance", "decide",   "site-weights", "list-areas",
-    "map",    "map-show", NULL};
+    "k",         "k2",         "min-weight",   "p-select",   "q-select",
+    "density",   "density-is", "domain",       "grid",       "method",
+    "tolerance", "decide",     "site-weights", "list-areas", "map",
+    "map-show",  "add",        "remove",       "reweight",   NULL};
 
 static const enum kcp_influence_answer_kind influence_pairs = KCP_INFLUENCE_PAIRS;
 static const enum kcp_influence_answer_kind influence_partners = KCP_INFLUENCE_PARTNERS;

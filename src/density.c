@@ -112,6 +112,7 @@ static void set_equal(struct kcp_cell_weights *weights) {
   const uint64_t count = (uint64_t)grid->rows * grid->columns;
   const uint64_t units = UINT64_C(1) << spare_bits(count);
   for (uint64_t i = 0; i < count; ++i) weights->cells[i] = units;
+  weights->uniform = true;
   weights->measure = grid->step_x * grid->columns * (grid->step_y * grid->rows);
   weights->measure_units = (double)(count * units);
 }
@@ -139,18 +140,36 @@ static enum kcp_status weigh_cells(struct kcp_cell_weights *weights, struct kcp_
   return kcp_fail(error, KCP_BAD_INPUT, "the weight of the domain, %g, is beyond binary64", total);
 }
 
+static enum kcp_status allocate_cells(struct kcp_cell_weights *weights, struct kcp_error *error) {
+  const struct kcp_influence_grid *grid = &weights->grid;
+  const uint64_t count = (uint64_t)grid->rows * grid->columns;
+  const uint64_t corners = (grid->rows + UINT64_C(1)) * (grid->columns + UINT64_C(1));
+  weights->cells = malloc(count * sizeof *weights->cells);
+  weights->sums = calloc(corners, sizeof *weights->sums);
+  if (weights->cells != NULL && weights->sums != NULL) return KCP_OK;
+  kcp_cell_weights_free(weights);
+  return kcp_out_of_memory(error, "the weights of the grid", 8 * (count + corners));
+}
+
+enum kcp_status kcp_cell_weights_mask(const struct kcp_cell_weights *weights, const uint8_t *mask,
+                                      struct kcp_cell_weights *masked, struct kcp_error *error) {
+  const uint64_t count = (uint64_t)weights->grid.rows * weights->grid.columns;
+  *masked = *weights;
+  masked->uniform = false;
+  enum kcp_status status = allocate_cells(masked, error);
+  if (status != KCP_OK) return status;
+  for (uint64_t i = 0; i < count; ++i) masked->cells[i] = mask[i] != 0 ? weights->cells[i] : 0;
+  sum_cells(masked);
+  return KCP_OK;
+}
+
 enum kcp_status kcp_cell_weights_make(const struct kcp_influence_grid *grid,
                                       const struct kcp_raster *raster,
                                       struct kcp_cell_weights *weights, struct kcp_error *error) {
-  enum kcp_status status = KCP_OK;
-  const uint64_t count = (uint64_t)grid->rows * grid->columns;
-  const uint64_t corners = (grid->rows + UINT64_C(1)) * (grid->columns + UINT64_C(1));
   *weights = (struct kcp_cell_weights){.grid = *grid, .raster = raster};
-  weights->cells = malloc(count * sizeof *weights->cells);
-  weights->sums = calloc(corners, sizeof *weights->sums);
-  if (weights->cells == NULL || weights->sums == NULL)
-    status = kcp_out_of_memory(error, "the weights of the grid", 8 * (count + corners));
-  else if (raster != NULL)
+  enum kcp_status status = allocate_cells(weights, error);
+  if (status != KCP_OK) return status;
+  if (raster != NULL)
     status = weigh_cells(weights, error);
   else
     set_equal(weights);

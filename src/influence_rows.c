@@ -60,12 +60,20 @@ static uint64_t *index_choices(const struct choices *choices, uint64_t groups) {
   return first;
 }
 
+void kcp_influence_row_weigh(struct kcp_influence_row *row,
+                             const struct kcp_cell_weights *weights) {
+  row->area = kcp_cell_weights_real(weights, row->units[KCP_UNITS_AREA]);
+  row->lower = kcp_cell_weights_real(weights, row->units[KCP_UNITS_LOWER]);
+  row->upper = kcp_cell_weights_real(weights, row->units[KCP_UNITS_UPPER]);
+}
+
 static struct kcp_influence_row row_of(const struct kcp_cell_weights *weights,
                                        const struct kcp_influence_sum *pair, uint64_t id1,
                                        uint64_t id2) {
-  return (struct kcp_influence_row){id1, id2, kcp_cell_weights_real(weights, pair->area),
-                                    kcp_cell_weights_real(weights, pair->lower),
-                                    kcp_cell_weights_real(weights, pair->upper)};
+  struct kcp_influence_row row = {
+      .id1 = id1, .id2 = id2, .units = {pair->area, pair->lower, pair->upper}};
+  kcp_influence_row_weigh(&row, weights);
+  return row;
 }
 
 static int compare_second_ids(const void *a, const void *b) {

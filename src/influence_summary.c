@@ -1,6 +1,6 @@
 #include <inttypes.h>
 
-#include "kcp/influence_query.h"
+#include "kcp/influence_what_if.h"
 #include "kcp/text.h"
 
 void kcp_influence_summary_begin(FILE *stream, const struct kcp_influence_result *result) {
@@ -39,4 +39,17 @@ void kcp_influence_summary_end(FILE *stream, const struct kcp_influence_result *
     fprintf(stream, "; of %s pair%s the bounds hold a minimum weight (--decide settles them)",
             kcp_text_grouped(result->undecided).text, result->undecided == 1 ? "" : "s");
   fputs(verified ? "; verified\n" : "\n", stream);
+}
+
+void kcp_difference_summary(FILE *stream, const struct kcp_influence_result *result,
+                            const struct kcp_influence_difference *difference) {
+  const struct kcp_grid_size *grid = &result->options->grid;
+  const double cells = (double)grid->rows * grid->columns;
+  fprintf(stream,
+          "  what if: %s gained, %s lost, %s with another area; %.3g%% of the cells looked "
+          "at again\n",
+          kcp_text_grouped(difference->counts[KCP_CHANGE_GAINED]).text,
+          kcp_text_grouped(difference->counts[KCP_CHANGE_LOST]).text,
+          kcp_text_grouped(difference->counts[KCP_CHANGE_AREA]).text,
+          100 * (double)difference->cells / cells);
 }

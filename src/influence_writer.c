@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "kcp/influence_query.h"
+#include "kcp/influence_what_if.h"
 
 #define FNV_OFFSET UINT64_C(14695981039346656037)
 #define FNV_PRIME UINT64_C(1099511628211)
@@ -89,4 +89,38 @@ uint64_t kcp_influence_checksum(const struct kcp_influence_result *result) {
     hash = hash_real(hash_real(hash_real(hash, row->area), row->lower), row->upper);
   }
   return hash;
+}
+
+static const char *const change_names[] = {"gained", "lost", "changed"};
+
+static void write_changed(FILE *stream, bool json, bool partners,
+                          const struct kcp_changed_row *row) {
+  const char *name = change_names[row->change];
+  if (partners)
+    fprintf(stream, json ? "{\"change\": \"%s\", \"id\": %" PRIu64 "}" : "%s,%" PRIu64 "\n", name,
+            row->id1);
+  else
+    fprintf(stream,
+            json ? "{\"change\": \"%s\", \"id1\": %" PRIu64 ", \"id2\": %" PRIu64
+                   ", \"area_before\": %.17g, \"area_after\": %.17g}"
+                 : "%s,%" PRIu64 ",%" PRIu64 ",%.17g,%.17g\n",
+            name, row->id1, row->id2, row->before, row->after);
+}
+
+void kcp_difference_write_csv(FILE *stream, const struct kcp_influence_result *result,
+                              const struct kcp_influence_difference *difference) {
+  const bool partners = result->kind == KCP_INFLUENCE_PARTNERS;
+  fputs(partners ? "change,id\n" : "change,id1,id2,area_before,area_after\n", stream);
+  for (uint64_t i = 0; i < difference->count; ++i)
+    write_changed(stream, false, partners, &difference->rows[i]);
+}
+
+void kcp_difference_write_json(FILE *stream, const struct kcp_influence_result *result,
+                               const struct kcp_influence_difference *difference) {
+  fputs("[", stream);
+  for (uint64_t i = 0; i < difference->count; ++i) {
+    fputs(i > 0 ? ",\n" : "\n", stream);
+    write_changed(stream, true, result->kind == KCP_INFLUENCE_PARTNERS, &difference->rows[i]);
+  }
+  fputs("\n]\n", stream);
 }

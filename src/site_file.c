@@ -12,8 +12,6 @@
 
 /* Squares of coordinates and weights, and their quotients, stay within binary64. */
 #define LARGEST_COORDINATE 1e75
-#define LARGEST_WEIGHT 1e75
-#define SMALLEST_WEIGHT 1e-75
 
 #define COLUMN_PREFIX "column:"
 
@@ -87,11 +85,11 @@ static enum kcp_status check_numbers(const struct kcp_site_file *file, struct kc
                       "%s: the weight of record %" PRIu64 " (id %" PRIu64
                       ") is %g; weights are more than 0 (--site-weights equal ignores them)",
                       file->path, i, sites->ids[i], weight);
-    if (weight > LARGEST_WEIGHT || weight < SMALLEST_WEIGHT)
-      return kcp_fail(error, KCP_BAD_INPUT,
-                      "%s: the weight of record %" PRIu64 " (id %" PRIu64
-                      ") is %g, not between %g and %g",
-                      file->path, i, sites->ids[i], weight, SMALLEST_WEIGHT, LARGEST_WEIGHT);
+    if (weight > KCP_LARGEST_SITE_WEIGHT || weight < KCP_SMALLEST_SITE_WEIGHT)
+      return kcp_fail(
+          error, KCP_BAD_INPUT,
+          "%s: the weight of record %" PRIu64 " (id %" PRIu64 ") is %g, not between %g and %g",
+          file->path, i, sites->ids[i], weight, KCP_SMALLEST_SITE_WEIGHT, KCP_LARGEST_SITE_WEIGHT);
   }
   return KCP_OK;
 }

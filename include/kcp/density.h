@@ -49,6 +49,7 @@ struct kcp_cell_weights {
   const struct kcp_raster *raster; /* NULL: plain area */
   /* `measure_units` units weigh `measure`: a power of two and 1 over a raster; the area of the
    * domain and the units of all cells, equal ones, of a plain area. */
+  bool uniform; /* all cells weigh the same */
   double measure;
   double measure_units;
   uint64_t *cells; /* rows x columns, from the cell of least x and y */
@@ -64,6 +65,10 @@ void kcp_cell_weights_free(struct kcp_cell_weights *weights);
 
 /* Units as a weight: what is printed and compared with W0. Monotone. */
 double kcp_cell_weights_real(const struct kcp_cell_weights *weights, uint64_t units);
+
+/* The same weights, but 0 for cells whose mask is 0. */
+enum kcp_status kcp_cell_weights_mask(const struct kcp_cell_weights *weights, const uint8_t *mask,
+                                      struct kcp_cell_weights *masked, struct kcp_error *error);
 
 /* The weight of the cells first_row .. end_row - 1 of columns first_column .. end_column - 1. */
 uint64_t kcp_cell_weights_sum(const struct kcp_cell_weights *weights, uint32_t first_row,

@@ -47,6 +47,9 @@ struct kcp_influence_options {
   const char *q_select; /* Q' */
   int site_weights;     /* enum kcp_site_weight_choice */
   bool list_areas;      /* all pairs by area */
+  const char *add;      /* --add, --remove, --reweight: what if; NULL = nothing */
+  const char *remove;
+  const char *reweight;
   const char *map_path; /* .png or .asc; NULL = none */
   const char *map_show; /* "p:ID", "q:ID" or "pair:ID1,ID2"; NULL = no region */
 };

@@ -20,7 +20,13 @@ enum kcp_influence_answer_kind { KCP_INFLUENCE_PAIRS, KCP_INFLUENCE_PARTNERS };
 struct kcp_influence_row {
   uint64_t id1, id2;
   double area, lower, upper;
+  uint64_t units[3]; /* the same as they were summed, by enum kcp_units_of */
 };
+
+enum kcp_units_of { KCP_UNITS_AREA, KCP_UNITS_LOWER, KCP_UNITS_UPPER };
+
+/* Sets area and bounds from the units. */
+void kcp_influence_row_weigh(struct kcp_influence_row *row, const struct kcp_cell_weights *weights);
 
 /* What kcp_result has of an influence query in place of pairs. */
 struct kcp_influence_result {

@@ -13,6 +13,10 @@
 extern "C" {
 #endif
 
+/* Squares of weights, and their quotients, stay within binary64. */
+#define KCP_LARGEST_SITE_WEIGHT 1e75
+#define KCP_SMALLEST_SITE_WEIGHT 1e-75
+
 struct kcp_site_file_options {
   const char *columns;     /* --columns, or NULL */
   const char *select;      /* ids "3,17", "column:NAME" or the path of a file of ids; NULL = all */

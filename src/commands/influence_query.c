@@ -10,6 +10,7 @@
 #include "kcp/backend_choice.h"
 #include "kcp/commands.h"
 #include "kcp/influence_map.h"
+#include "kcp/influence_what_if.h"
 #include "kcp/output_file.h"
 #include "kcp/report.h"
 
@@ -25,10 +26,11 @@ struct influence_query {
   struct kcp_influence_plan plan;
   struct kcp_influence_goal goal;
   const struct kcp_influence_engine *engine;
-  struct kcp_influence_search *search; /* owned */
-  struct kcp_influence_answer answer;  /* owned */
-  struct kcp_influence_result facts;   /* its rows are owned */
-  struct kcp_result result;            /* owned */
+  struct kcp_influence_search *search;        /* owned */
+  struct kcp_influence_answer answer;         /* owned */
+  struct kcp_influence_result facts;          /* its rows are owned */
+  struct kcp_influence_difference difference; /* of a what-if; its rows are owned */
+  struct kcp_result result;                   /* owned */
   struct kcp_progress progress;
   struct kcp_output_file out;     /* --out */
   struct kcp_output_file report;  /* --json */
@@ -63,6 +65,22 @@ static enum kcp_status check_map(const struct kcp_request *request, struct kcp_e
   return kcp_map_check_path(map, error);
 }
 
+static bool asks_what_if(const struct kcp_request *request) {
+  const struct kcp_influence_options *options = &request->influence;
+  return options->add != NULL || options->remove != NULL || options->reweight != NULL;
+}
+
+static enum kcp_status check_what_if(const struct kcp_request *request, struct kcp_error *error) {
+  const struct kcp_influence_options *options = &request->influence;
+  if (!asks_what_if(request)) return KCP_OK;
+  if (options->tolerance > 0 || options->decide || options->list_areas ||
+      options->map_path != NULL || options->min_weights.count > 1)
+    return kcp_fail(error, KCP_BAD_INPUT,
+                    "--add, --remove and --reweight compare answers on the grid for one W0: leave "
+                    "out --tolerance, --decide, --list-areas, --map and further W0");
+  return KCP_OK;
+}
+
 /* What can be said before a file is opened. */
 static enum kcp_status check_request(const struct kcp_request *request, struct kcp_error *error) {
   const struct kcp_influence_options *options = &request->influence;
@@ -76,7 +94,8 @@ static enum kcp_status check_request(const struct kcp_request *request, struct k
                     request->algorithm);
   if (options->decide && options->min_weights.count == 0)
     return kcp_fail(error, KCP_BAD_INPUT, "--decide needs --min-weight W0 to decide about");
-  return check_map(request, error);
+  enum kcp_status status = check_what_if(request, error);
+  return status == KCP_OK ? check_map(request, error) : status;
 }
 
 /* --- input ------------------------------------------------------------------------------------ */
@@ -221,7 +240,7 @@ static void choose_goal(struct influence_query *query) {
                                             .threshold_count = options->min_weights.count,
                                             .partners = partners};
   query->plan.method = (enum kcp_influence_method)options->method;
-  if (partners && options->min_weights.count == 1)
+  if (partners && options->min_weights.count == 1 && !asks_what_if(query->request))
     query->plan.stop_below = units_reaching(&query->weights, options->min_weights.values[0]);
 }
 
@@ -293,6 +312,27 @@ static enum kcp_status open_outputs(struct influence_query *query, struct kcp_er
   return status;
 }
 
+/* The rows of all pairs, and what the changes make of them. */
+static enum kcp_status compare_variant(struct influence_query *query,
+                                       struct kcp_measurement *measurement,
+                                       struct kcp_error *error) {
+  const struct kcp_influence_options *options = &query->request->influence;
+  const struct kcp_site_changes changes = {options->add, options->remove, options->reweight};
+  const enum kcp_influence_answer_kind kind = query->facts.kind;
+  free(query->difference.rows);
+  query->difference.rows = NULL;
+  query->facts.kind = KCP_INFLUENCE_PAIRS;
+  enum kcp_status status =
+      kcp_influence_take_rows(&query->plan, &query->answer.sums, &query->facts, error);
+  query->facts.kind = kind;
+  if (status != KCP_OK) return status;
+  status = kcp_influence_what_if(query->engine, &query->result.device, &query->plan, &query->facts,
+                                 &changes, &query->difference, measurement, error);
+  if (kind == KCP_INFLUENCE_PARTNERS)
+    query->facts.answer_counts[0] = query->difference.partners_before;
+  return status;
+}
+
 /* One run into query->answer, and its rows. */
 static enum kcp_status run_once(struct influence_query *query, struct kcp_measurement *measurement,
                                 struct kcp_error *error) {
@@ -306,12 +346,16 @@ static enum kcp_status run_once(struct influence_query *query, struct kcp_measur
       kcp_influence_run(query->engine, query->search, &query->plan, &query->goal, &query->answer,
                         measurement, &query->progress, error);
   measurement->phase_s[KCP_PHASE_READ] = query->read_s;
-  measurement->total_s = query->read_s + kcp_now() - started;
   if (status != KCP_OK) return status;
   query->facts.depth = query->answer.depth;
   query->facts.undecided = query->answer.undecided;
   query->facts.widest = query->answer.widest;
-  return kcp_influence_take_rows(&query->plan, &query->answer.sums, &query->facts, error);
+  if (asks_what_if(query->request))
+    status = compare_variant(query, measurement, error);
+  else
+    status = kcp_influence_take_rows(&query->plan, &query->answer.sums, &query->facts, error);
+  measurement->total_s = query->read_s + kcp_now() - started;
+  return status;
 }
 
 /* Runs request->warmup + request->runs times; all answers must agree. */
@@ -347,7 +391,9 @@ static enum kcp_status search(struct influence_query *query, struct kcp_error *e
 /* A wrong answer is no failure yet: the report tells of it. */
 static enum kcp_status verify(struct influence_query *query, struct kcp_error *error) {
   if (!query->request->verify || is_empty(query)) return KCP_OK;
-  enum kcp_status status = kcp_verify_influence(&query->plan, &query->facts, error);
+  struct kcp_influence_result checked = query->facts;
+  if (asks_what_if(query->request)) checked.kind = KCP_INFLUENCE_PAIRS; /* as its rows are */
+  enum kcp_status status = kcp_verify_influence(&query->plan, &checked, error);
   if (status == KCP_INTERRUPTED)
     return kcp_fail(error, status, "stopped while verifying; nothing written");
   query->result.verified = status == KCP_OK;
@@ -373,7 +419,12 @@ static void warn(const struct influence_query *query) {
 
 static void write_rows(const struct influence_query *query, FILE *stream, const char *path) {
   const char *ending = path != NULL ? strrchr(path, '.') : NULL;
-  if (ending != NULL && strcmp(ending, ".json") == 0)
+  const bool json = ending != NULL && strcmp(ending, ".json") == 0;
+  if (asks_what_if(query->request) && json)
+    kcp_difference_write_json(stream, &query->facts, &query->difference);
+  else if (asks_what_if(query->request))
+    kcp_difference_write_csv(stream, &query->facts, &query->difference);
+  else if (json)
     kcp_influence_write_json(stream, &query->facts);
   else
     kcp_influence_write_csv(stream, &query->facts);
@@ -413,6 +464,8 @@ static enum kcp_status tell(struct influence_query *query, struct kcp_error *err
   if (status == KCP_OK) status = write_answer(query, error);
   if (status == KCP_OK) status = write_report(query, error);
   if (status == KCP_OK && !quiet) kcp_summary_end(stderr, query->request, &query->result);
+  if (status == KCP_OK && !quiet && asks_what_if(query->request))
+    kcp_difference_summary(stderr, &query->facts, &query->difference);
   return status;
 }
 
@@ -441,6 +494,7 @@ enum kcp_status kcp_influence_query(const struct kcp_request *request, struct kc
   kcp_result_free(&query.result);
   free(query.answer.sums.pairs);
   free(query.facts.rows);
+  free(query.difference.rows);
   if (query.search != NULL) query.engine->destroy(query.search);
   kcp_cell_weights_free(&query.weights);
   kcp_raster_free(&query.raster);
