@@ -129,6 +129,7 @@ extern const struct kcp_pair_engine kcp_cuda_pair_engine;           /* list_sear
 extern const struct kcp_threshold_engine kcp_cuda_threshold_engine; /* threshold_search.cu */
 extern const struct kcp_top_k_engine kcp_cuda_top_k_engine;         /* top_k.cu */
 extern const struct kcp_transfer_engine kcp_cuda_transfer_engine;   /* transfer.cu */
+extern const struct kcp_influence_engine kcp_cuda_influence_engine; /* influence.cu */
 
 static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp_error *error) {
   memset(info, 0, sizeof *info);
@@ -175,6 +176,7 @@ const struct kcp_backend *kcp_backend_cuda(void) {
                                              &kcp_cuda_pair_engine,
                                              &kcp_cuda_threshold_engine,
                                              &kcp_cuda_top_k_engine,
+                                             &kcp_cuda_influence_engine,
                                              &kcp_cuda_transfer_engine};
   return &backend;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "kcp/influence_query.h"
 #include "kcp/pair_search.h"
 #include "kcp/threshold_search.h"
 #include "kcp/top_k.h"
@@ -41,6 +42,19 @@ static const enum kcp_top_k_method by_select = KCP_TOP_K_SELECT;
 #define TOP_K_ROW(METHOD)                                                   \
   .query = KCP_QUERY_TOP_K, .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA, \
   .options = top_k_options, .buffers = "-", .variant = &(METHOD)
+
+static const char *const influence_options[] = {
+    "k",         "k2",         "min-weight",   "p-select",   "q-select",
+    "density",   "density-is", "domain",       "grid",       "method",
+    "tolerance", "decide",     "site-weights", "list-areas", "map",
+    "map-show",  "add",        "remove",       "reweight",   NULL};
+
+static const enum kcp_influence_answer_kind influence_pairs = KCP_INFLUENCE_PAIRS;
+static const enum kcp_influence_answer_kind influence_partners = KCP_INFLUENCE_PARTNERS;
+
+#define INFLUENCE_ROW(KIND)                                                     \
+  .query = KCP_QUERY_INFLUENCE, .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA, \
+  .options = influence_options, .buffers = "-", .variant = &(KIND)
 
 const struct kcp_algorithm kcp_algorithms[] = {
     {.name = "dbfs",
@@ -118,6 +132,21 @@ const struct kcp_algorithm kcp_algorithms[] = {
                     "these and counts the rest, and they are sorted.",
      .source = "kcp's own",
      TOP_K_ROW(by_select)},
+    {.name = "influence-pairs",
+     .summary = "pairs of weighted sites whose influence regions share enough weight",
+     .description =
+         "The k-influence region of p is where p is among its k nearest sites in weighted distance "
+         "(1/w) d; prints the pairs of P' x Q' whose regions share a weighted area of at least "
+         "--min-weight, with bounds that hold it for certain.",
+     .source = "influence 2-3",
+     INFLUENCE_ROW(influence_pairs)},
+    {.name = "influence-partners",
+     .summary = "sites of P that share enough weight with every site of Q",
+     .description =
+         "Prints the sites p of P' whose influence region shares a weighted area of at least "
+         "--min-weight with that of every q of Q'.",
+     .source = "influence 2-3",
+     INFLUENCE_ROW(influence_partners)},
     {.name = NULL}};
 
 const struct kcp_algorithm *kcp_algorithm_find(const char *name) {

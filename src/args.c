@@ -37,6 +37,42 @@ const struct kcp_flag kcp_flags[] = {
      "largest|smallest", NULL, "largest", "top-k: which values come first"},
     {"resident", KCP_FLAG_SWITCH, QUERY, FIELD(resident), 0, 0,
      NULL, NULL, "off", "top-k: values stay in place between --runs, which time the search alone"},
+    {"k2", KCP_FLAG_COUNT, ASKING, FIELD(influence.k2), 1, ANY_COUNT,
+     "N", NULL, "as k", "influence: k' of Q"},
+    {"min-weight", KCP_FLAG_MIN_WEIGHTS, ASKING, FIELD(influence.min_weights), 0, 0,
+     "W[,W...]", "weight", "any", "influence: least weighted area W0; several give a sweep"},
+    {"p-select", KCP_FLAG_TEXT, ASKING, FIELD(influence.p_select), 0, 0,
+     "IDS|FILE|column:NAME", NULL, "all", "influence: P', e.g. 3,17 or a file of ids"},
+    {"q-select", KCP_FLAG_TEXT, ASKING, FIELD(influence.q_select), 0, 0,
+     "IDS|FILE|column:NAME", NULL, "all", "influence: Q'"},
+    {"density", KCP_FLAG_TEXT, ASKING, FIELD(influence.density_path), 0, 0,
+     "FILE", NULL, "plain area", "influence: weights of the domain, .asc or .npy"},
+    {"density-is", KCP_FLAG_CHOICE, ASKING, FIELD(influence.density_is), 0, 0,
+     "density|count", NULL, "density", "a value of it is per unit of area, or of its whole region"},
+    {"domain", KCP_FLAG_DOMAIN, ASKING, FIELD(influence.domain), 0, 0,
+     "X0,Y0,X1,Y1", "units of the data", "the density's", "influence: the domain"},
+    {"grid", KCP_FLAG_GRID, ASKING, FIELD(influence.grid), 0, 0,
+     "HxW", "cells", "400x400", "influence: rows and columns of the grid"},
+    {"method", KCP_FLAG_CHOICE, QUERY, FIELD(influence.method), 0, 0,
+     "sparse|pairs", NULL, "sparse", "pairs is the paper's: every pair looks at every cell"},
+    {"tolerance", KCP_FLAG_REAL, ASKING, FIELD(influence.tolerance), 5e-324, INFINITY,
+     "W", "weight", "the grid's", "influence: split cells until upper - lower is at most this"},
+    {"decide", KCP_FLAG_SWITCH, ASKING, FIELD(influence.decide), 0, 0,
+     NULL, NULL, "off", "influence: split cells until every W0 is decided for certain"},
+    {"site-weights", KCP_FLAG_CHOICE, ASKING, FIELD(influence.site_weights), 0, 0,
+     "file|equal", NULL, "file", "equal ignores the weights of the sites"},
+    {"list-areas", KCP_FLAG_SWITCH, ASKING, FIELD(influence.list_areas), 0, 0,
+     NULL, NULL, "off", "influence: all pairs, largest area first"},
+    {"add", KCP_FLAG_TEXT, ASKING, FIELD(influence.add), 0, 0,
+     "ID,X,Y,W[;...]", NULL, "none", "influence, what if: sites more, of P or (q:ID) of Q"},
+    {"remove", KCP_FLAG_TEXT, ASKING, FIELD(influence.remove), 0, 0,
+     "ID[;...]", NULL, "none", "influence, what if: sites fewer"},
+    {"reweight", KCP_FLAG_TEXT, ASKING, FIELD(influence.reweight), 0, 0,
+     "ID,W[;...]", NULL, "none", "influence, what if: sites of another weight"},
+    {"map", KCP_FLAG_TEXT, QUERY, FIELD(influence.map_path), 0, 0,
+     "FILE", NULL, "none", "influence: a map, .png or .asc"},
+    {"map-show", KCP_FLAG_TEXT, QUERY, FIELD(influence.map_show), 0, 0,
+     "p:ID|q:ID|pair:ID1,ID2", NULL, "none", "influence: regions that the map paints"},
     {"device", KCP_FLAG_DEVICE, QUERY, 0, 0, 1023,
      "auto|cpu|cuda|cuda:N", NULL, "auto", "auto takes a GPU where there is one"},
     {"memory", KCP_FLAG_SIZE, QUERY, FIELD(memory_bytes), 1, ANY_COUNT,
@@ -136,6 +172,7 @@ struct kcp_request kcp_request_defaults(void) {
                                 .metric = {KCP_L2, 2},
                                 .max_distance = INFINITY,
                                 .runs = 1,
+                                .influence = {.grid = {400, 400}},
                                 .generate = kcp_generate_defaults()};
   return request;
 }
@@ -313,6 +350,9 @@ enum kcp_status kcp_flag_parse(const struct kcp_flag *flag, const char *text,
     case KCP_FLAG_ALGORITHM: return parse_algorithm(text, field, error);
     case KCP_FLAG_METRIC: return parse_metric(flag, text, field, error);
     case KCP_FLAG_DEVICE: return parse_device(flag, text, request, error);
+    case KCP_FLAG_GRID: return kcp_parse_grid(flag, text, field, error);
+    case KCP_FLAG_DOMAIN: return kcp_parse_domain(flag, text, field, error);
+    case KCP_FLAG_MIN_WEIGHTS: return kcp_parse_min_weights(flag, text, field, error);
     case KCP_FLAG_TEXT:
       if (*text == '\0')
         return kcp_fail(error, KCP_BAD_INPUT, "--%s needs a value: %s", flag->name, flag->value);

@@ -178,7 +178,9 @@ static json_t *work(const struct kcp_result *result) {
       result->sample_count > 0 ? &result->samples[result->sample_count - 1] : &nothing;
   double evaluated = (double)last->distance_evaluations;
   json_t *object = json_object();
-  if (result->top_k == NULL) {
+  if (result->influence != NULL)
+    json_object_set_new(object, "distance_evaluations", counter(last->distance_evaluations));
+  else if (result->top_k == NULL) {
     json_object_set_new(object, "distance_evaluations", counter(last->distance_evaluations));
     json_object_set_new(object, "possible_evaluations", real(result->possible_evaluations));
     json_object_set_new(object, "pruned_fraction",
@@ -224,6 +226,54 @@ static json_t *top_k_answer(const struct kcp_result *result) {
   return object;
 }
 
+static json_t *influence_parameters(const struct kcp_influence_result *influence) {
+  static const char *const methods[] = {"sparse", "pairs"}, *const kinds[] = {"density", "count"};
+  const struct kcp_influence_options *options = influence->options;
+  json_t *object = json_object(), *domain = json_array(), *weights = json_array();
+  const double corners[] = {influence->domain.x0, influence->domain.y0, influence->domain.x1,
+                            influence->domain.y1};
+  for (int i = 0; i < 4; ++i) json_array_append_new(domain, real(corners[i]));
+  for (uint32_t i = 0; i < options->min_weights.count; ++i)
+    json_array_append_new(weights, real(options->min_weights.values[i]));
+  json_object_set_new(object, "k", counter(influence->k[0]));
+  json_object_set_new(object, "k2", counter(influence->k[1]));
+  json_object_set_new(object, "p_chosen", counter(influence->files[0]->chosen_count));
+  json_object_set_new(object, "q_chosen", counter(influence->files[1]->chosen_count));
+  json_object_set_new(object, "min_weights", weights);
+  json_object_set_new(object, "method", text(methods[options->method]));
+  json_object_set_new(object, "grid_rows", counter(options->grid.rows));
+  json_object_set_new(object, "grid_columns", counter(options->grid.columns));
+  json_object_set_new(object, "domain", domain);
+  json_object_set_new(object, "density",
+                      options->density_path != NULL ? text(options->density_path) : json_null());
+  json_object_set_new(object, "density-is", text(kinds[options->density_is]));
+  json_object_set_new(object, "total_weight", real(influence->total_weight));
+  json_object_set_new(object, "outside_weight", real(influence->outside_weight));
+  json_object_set_new(object, "nodata", counter(influence->nodata_count));
+  json_object_set_new(object, "tolerance",
+                      options->tolerance > 0 ? real(options->tolerance) : json_null());
+  json_object_set_new(object, "decide", json_boolean(options->decide));
+  return object;
+}
+
+static json_t *influence_answer(const struct kcp_result *result) {
+  char checksum[24];
+  const struct kcp_influence_result *influence = result->influence;
+  const uint32_t weights = influence->options->min_weights.count;
+  json_t *object = json_object(), *counts = json_array();
+  snprintf(checksum, sizeof checksum, "%016llx", (unsigned long long)result->checksum);
+  for (uint32_t i = 0; i < (weights > 0 ? weights : 1); ++i)
+    json_array_append_new(counts, counter(influence->answer_counts[i]));
+  json_object_set_new(object, influence->kind == KCP_INFLUENCE_PAIRS ? "pairs" : "partners",
+                      counts);
+  json_object_set_new(object, "splits", counter(influence->depth));
+  json_object_set_new(object, "undecided_pairs", counter(influence->undecided));
+  json_object_set_new(object, "widest_bounds", real(influence->widest));
+  json_object_set_new(object, "checksum", text(checksum));
+  json_object_set_new(object, "verified", json_boolean(result->verified));
+  return object;
+}
+
 static json_t *answer(const struct kcp_result *result) {
   char checksum[24];
   json_t *object = json_object();
@@ -247,9 +297,10 @@ static json_t *one_result(const struct kcp_request *request, const struct kcp_re
   json_object_set_new(object, "backend",
                       result->backend != NULL ? text(result->backend->name) : json_null());
   json_object_set_new(object, "datasets", datasets(result));
-  json_object_set_new(
-      object, "parameters",
-      result->top_k != NULL ? top_k_parameters(request, result) : parameters(request, result));
+  json_object_set_new(object, "parameters",
+                      result->influence != NULL ? influence_parameters(result->influence)
+                      : result->top_k != NULL   ? top_k_parameters(request, result)
+                                                : parameters(request, result));
   json_object_set_new(object, "status", text(wrong ? "wrong" : "ok"));
   json_object_set_new(object, "reason", wrong ? text(result->reason) : json_null());
   set_times(object, result);
@@ -258,7 +309,9 @@ static json_t *one_result(const struct kcp_request *request, const struct kcp_re
   json_object_set_new(object, "floor_s", result->floor_s > 0 ? real(result->floor_s) : json_null());
   json_object_set_new(object, "peak_host_bytes", counter(result->peak_host_bytes));
   json_object_set_new(object, "answer",
-                      result->top_k != NULL ? top_k_answer(result) : answer(result));
+                      result->influence != NULL ? influence_answer(result)
+                      : result->top_k != NULL   ? top_k_answer(result)
+                                                : answer(result));
   return object;
 }
 

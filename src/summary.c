@@ -55,6 +55,7 @@ void kcp_summary_begin(FILE *stream, const struct kcp_result *result) {
   }
   for (int i = 0; i < result->dataset_count; ++i)
     print_dataset(stream, result, i, name_width, count_width);
+  if (result->influence != NULL) kcp_influence_summary_begin(stream, result->influence);
 }
 
 static void print_pairs(FILE *stream, const struct kcp_result *result) {
@@ -109,7 +110,10 @@ static void print_phases(FILE *stream, const struct kcp_result *result) {
 
 static void print_work(FILE *stream, const struct kcp_result *result) {
   const struct kcp_measurement *last = &result->samples[result->sample_count - 1];
-  if (result->top_k == NULL) {
+  if (result->influence != NULL)
+    fprintf(stream, "  %s distances and bounds evaluated ",
+            kcp_text_amount((double)last->distance_evaluations).text);
+  else if (result->top_k == NULL) {
     double evaluated = (double)last->distance_evaluations;
     fprintf(stream, "  %s distances evaluated of %s", kcp_text_amount(evaluated).text,
             kcp_text_amount(result->possible_evaluations).text);
@@ -126,6 +130,8 @@ void kcp_summary_end(FILE *stream, const struct kcp_request *request,
                      const struct kcp_result *result) {
   if (result->top_k != NULL)
     print_values(stream, result);
+  else if (result->influence != NULL)
+    kcp_influence_summary_end(stream, result->influence, result->verified);
   else
     print_pairs(stream, result);
   if (request->out_path != NULL) fprintf(stream, "  written to %s\n", request->out_path);

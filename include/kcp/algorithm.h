@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum kcp_query { KCP_QUERY_CLOSEST_PAIRS, KCP_QUERY_TOP_K };
+enum kcp_query { KCP_QUERY_CLOSEST_PAIRS, KCP_QUERY_TOP_K, KCP_QUERY_INFLUENCE };
 
 /* Everything an algorithm works on; owned by the driver (src/commands/query.c). */
 struct kcp_job {
@@ -59,7 +59,8 @@ struct kcp_algorithm {
   const void *variant;        /* what the module's functions need to tell their rows apart */
 
   /* The functions below are those of closest-pairs rows; a top-k row has none, its `variant` is its
-   * enum kcp_top_k_method. */
+   * enum kcp_top_k_method; an influence row has none, its `variant` is its enum
+   * kcp_influence_answer_kind. */
   /* Whether it can serve the job; KCP_BAD_INPUT or KCP_UNAVAILABLE with the reason and what to use
    * instead, before any work starts. */
   enum kcp_status (*supports)(const struct kcp_job *job, struct kcp_error *error);

@@ -13,16 +13,19 @@ extern "C" {
 #endif
 
 enum kcp_flag_type {
-  KCP_FLAG_SWITCH,    /* bool; takes no value */
-  KCP_FLAG_COUNT,     /* uint64_t, plain digits */
-  KCP_FLAG_COUNT32,   /* uint32_t, plain digits */
-  KCP_FLAG_SIZE,      /* uint64_t, bytes: digits with K, M, G or T (powers of 1024) */
-  KCP_FLAG_REAL,      /* double, finite */
-  KCP_FLAG_CHOICE,    /* enum: the place of the word in `value`, words separated by '|' */
-  KCP_FLAG_ALGORITHM, /* const char *: "auto" or a name in the table of algorithms */
-  KCP_FLAG_METRIC,    /* struct kcp_metric */
-  KCP_FLAG_DEVICE,    /* the request's device and device_index */
-  KCP_FLAG_TEXT       /* const char * */
+  KCP_FLAG_SWITCH,     /* bool; takes no value */
+  KCP_FLAG_COUNT,      /* uint64_t, plain digits */
+  KCP_FLAG_COUNT32,    /* uint32_t, plain digits */
+  KCP_FLAG_SIZE,       /* uint64_t, bytes: digits with K, M, G or T (powers of 1024) */
+  KCP_FLAG_REAL,       /* double, finite */
+  KCP_FLAG_CHOICE,     /* enum: the place of the word in `value`, words separated by '|' */
+  KCP_FLAG_ALGORITHM,  /* const char *: "auto" or a name in the table of algorithms */
+  KCP_FLAG_METRIC,     /* struct kcp_metric */
+  KCP_FLAG_DEVICE,     /* the request's device and device_index */
+  KCP_FLAG_TEXT,       /* const char * */
+  KCP_FLAG_GRID,       /* struct kcp_grid_size */
+  KCP_FLAG_DOMAIN,     /* struct kcp_domain_option */
+  KCP_FLAG_MIN_WEIGHTS /* struct kcp_min_weights */
 };
 
 /* Beside the commands of a flag: two values of it may have two right answers. */

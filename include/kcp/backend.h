@@ -28,6 +28,7 @@ struct kcp_pair_engine;      /* pair_search.h */
 struct kcp_threshold_engine; /* threshold_search.h */
 struct kcp_top_k_engine;     /* top_k.h */
 struct kcp_transfer_engine;  /* floor.h */
+struct kcp_influence_engine; /* influence.h */
 
 struct kcp_backend {
   enum kcp_backend_kind kind;
@@ -36,9 +37,10 @@ struct kcp_backend {
   enum kcp_status (*probe)(int index, struct kcp_device_info *info, struct kcp_error *error);
   const struct kcp_pair_engine *pairs; /* k closest pairs with candidate lists */
   const struct kcp_threshold_engine
-      *threshold;                             /* k closest pairs with one threshold; may be NULL */
-  const struct kcp_top_k_engine *top_k;       /* first values of an array */
-  const struct kcp_transfer_engine *transfer; /* bytes to the device, to measure the floor */
+      *threshold;                       /* k closest pairs with one threshold; may be NULL */
+  const struct kcp_top_k_engine *top_k; /* first values of an array */
+  const struct kcp_influence_engine *influence; /* common influence regions */
+  const struct kcp_transfer_engine *transfer;   /* bytes to the device, to measure the floor */
 };
 
 const struct kcp_backend *kcp_backend_cpu(void);

@@ -24,6 +24,10 @@ enum kcp_text_layout {
 struct kcp_dataset_options {
   const char *columns; /* --columns, e.g. "id,x,y,-,z"; NULL when not given */
   enum kcp_text_layout text_layout;
+  /* Names of columns of text files to be read as coordinates 2, 3, ... (weights of sites); no
+   * other column may then be z. */
+  const char *const *attributes;
+  uint32_t attribute_count;
   bool drop_invalid; /* leave out records with a coordinate that is not finite (convert) */
 };
 

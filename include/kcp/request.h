@@ -8,6 +8,7 @@
 
 #include "kcp/candidate_list.h"
 #include "kcp/generate.h"
+#include "kcp/influence_options.h"
 #include "kcp/metric.h"
 #include "kcp/ordered_key.h"
 
@@ -56,6 +57,8 @@ struct kcp_request {
 
   enum kcp_value_order value_order; /* --order, of a top-k */
   bool resident;                    /* --resident, of a top-k */
+
+  struct kcp_influence_options influence;
 
   /* parameters of the k-CP paper; 0 = automatic */
   enum kcp_buffer_choice buffer;

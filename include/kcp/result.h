@@ -3,6 +3,7 @@
 #define KCP_RESULT_H
 
 #include "kcp/algorithm.h"
+#include "kcp/influence_query.h"
 #include "kcp/statistics.h"
 #include "kcp/top_k_query.h"
 
@@ -28,6 +29,7 @@ struct kcp_result {
   bool no_gpu; /* auto looked for one and found none */
 
   const struct kcp_top_k_result *top_k; /* of a top-k query, in place of all about pairs; or NULL */
+  const struct kcp_influence_result *influence; /* of an influence query, likewise; or NULL */
 
   struct kcp_dataset_facts datasets[2];
   int dataset_count;

@@ -111,7 +111,10 @@ static void print_algorithm(const struct kcp_algorithm *algorithm) {
   puts(legend);
   print_device(algorithm);
   const char *name = algorithm->spelling != NULL ? algorithm->spelling : algorithm->name;
-  const char *files = algorithm->query == KCP_QUERY_TOP_K ? "values.f32" : "D1.bin D2.bin";
+  static const char *const files_of[] = {[KCP_QUERY_CLOSEST_PAIRS] = "D1.bin D2.bin",
+                                         [KCP_QUERY_TOP_K] = "values.f32",
+                                         [KCP_QUERY_INFLUENCE] = "--min-weight 20 P.csv Q.csv"};
+  const char *files = files_of[algorithm->query];
   printf("\nexample:\n  kcp --algo %s --k 140 %s\n", name, files);
 }
 

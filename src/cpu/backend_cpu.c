@@ -9,6 +9,7 @@ extern const struct kcp_pair_engine kcp_cpu_pair_engine;           /* list_searc
 extern const struct kcp_threshold_engine kcp_cpu_threshold_engine; /* threshold_search.c */
 extern const struct kcp_top_k_engine kcp_cpu_top_k_engine;         /* top_k.c */
 extern const struct kcp_transfer_engine kcp_cpu_transfer_engine;   /* transfer.c */
+extern const struct kcp_influence_engine kcp_cpu_influence_engine; /* influence.c */
 
 static void read_processor_name(char *name, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");
@@ -56,6 +57,7 @@ const struct kcp_backend *kcp_backend_cpu(void) {
                                              .pairs = &kcp_cpu_pair_engine,
                                              .threshold = &kcp_cpu_threshold_engine,
                                              .top_k = &kcp_cpu_top_k_engine,
+                                             .influence = &kcp_cpu_influence_engine,
                                              .transfer = &kcp_cpu_transfer_engine};
   return &backend;
 }

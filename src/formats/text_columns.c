@@ -147,7 +147,20 @@ static bool same_word(struct field field, const char *word) {
   return (size_t)(field.end - field.begin) == length && strncasecmp(field.begin, word, length) == 0;
 }
 
-static bool known_role(struct field field, int32_t *role) {
+/* Whether the file's reader asks for a column of that name beside x and y. */
+static bool attribute_role(const struct kcp_dataset_options *options, struct field field,
+                           int32_t *role) {
+  for (uint32_t i = 0; i < options->attribute_count; ++i) {
+    if (!same_word(field, options->attributes[i])) continue;
+    *role = 2 + (int32_t)i;
+    return true;
+  }
+  return false;
+}
+
+static bool known_role(const struct kcp_dataset_options *options, struct field field,
+                       int32_t *role) {
+  if (attribute_role(options, field, role)) return true;
   for (size_t i = 0; i < sizeof known_names / sizeof known_names[0]; ++i) {
     if (!same_word(field, known_names[i].name)) continue;
     *role = known_names[i].role;
@@ -208,7 +221,8 @@ cleanup:
 
 /* A header has words where numbers belong and no number, or at least one name that is known: a
  * first record with one bad number in it must not pass for a header and be lost. */
-static bool is_header(const struct kcp_text_columns *columns, const struct field *fields) {
+static bool is_header(const struct kcp_dataset_options *options,
+                      const struct kcp_text_columns *columns, const struct field *fields) {
   uint32_t words = 0, numbers = 0, known = 0;
   for (uint32_t i = 0; i < columns->count; ++i) {
     double value;
@@ -220,7 +234,7 @@ static bool is_header(const struct kcp_text_columns *columns, const struct field
       continue;
     }
     ++words;
-    known += known_role(fields[i], &role);
+    known += known_role(options, fields[i], &role);
   }
   return words > 0 && (numbers == 0 || known > 0);
 }
@@ -278,8 +292,9 @@ static bool numbered_coordinate(struct field field, int32_t *role) {
   return true;
 }
 
-static enum kcp_status roles_of_option(const char *option, struct kcp_text_columns *columns,
-                                       struct kcp_error *error) {
+static enum kcp_status roles_of_option(const struct kcp_dataset_options *options,
+                                       struct kcp_text_columns *columns, struct kcp_error *error) {
+  const char *option = options->columns;
   struct place place = {"--columns", 1};
   struct field *fields = NULL;
   uint32_t count;
@@ -291,7 +306,7 @@ static enum kcp_status roles_of_option(const char *option, struct kcp_text_colum
     int32_t *role = &columns->roles[i];
     if (same_word(fields[i], "-"))
       *role = KCP_COLUMN_PASSED_OVER;
-    else if (!known_role(fields[i], role) && !numbered_coordinate(fields[i], role))
+    else if (!known_role(options, fields[i], role) && !numbered_coordinate(fields[i], role))
       status =
           kcp_fail(error, KCP_BAD_INPUT,
                    "--columns: '%s' is none of id, x, y, z, c0, c1, ..., weight and - (a column "
@@ -305,15 +320,17 @@ static enum kcp_status roles_of_option(const char *option, struct kcp_text_colum
 
 /* Names decide. Where a coordinate goes by its name, columns of other names are passed over;
  * else they are the coordinates, in order. */
-static void roles_of_header(const struct field *fields, struct kcp_text_columns *columns) {
+static void roles_of_header(const struct kcp_dataset_options *options, const struct field *fields,
+                            struct kcp_text_columns *columns) {
   bool any_named = false;
   for (uint32_t i = 0; i < columns->count; ++i) {
     int32_t role;
-    any_named |= known_role(fields[i], &role) && role >= 0;
+    any_named |= !attribute_role(options, fields[i], &role) &&
+                 known_role(options, fields[i], &role) && role >= 0;
   }
   int32_t next = 0;
   for (uint32_t i = 0; i < columns->count; ++i)
-    if (!known_role(fields[i], &columns->roles[i]))
+    if (!known_role(options, fields[i], &columns->roles[i]))
       columns->roles[i] = any_named ? KCP_COLUMN_PASSED_OVER : next++;
 }
 
@@ -334,16 +351,16 @@ static enum kcp_status check_dimensions(struct place place, const struct kcp_tex
 
 /* The columns of a file with a first line, without --columns. */
 static enum kcp_status roles_of_file(struct place place, const struct field *fields, uint32_t count,
-                                     enum kcp_text_layout layout, struct kcp_text_columns *columns,
-                                     struct kcp_error *error) {
+                                     const struct kcp_dataset_options *options,
+                                     struct kcp_text_columns *columns, struct kcp_error *error) {
   char whose[512];
   enum kcp_status status = allocate_roles(columns, count, error);
   if (status != KCP_OK) return status;
-  columns->has_header = is_header(columns, fields);
+  columns->has_header = is_header(options, columns, fields);
   if (columns->has_header)
-    roles_of_header(fields, columns);
+    roles_of_header(options, fields, columns);
   else
-    roles_of_layout(layout, columns);
+    roles_of_layout(options->text_layout, columns);
   status = check_dimensions(place, columns, error);
   if (status != KCP_OK) return status;
   snprintf(whose, sizeof whose, "%s: line %" PRIu64, place.path, place.line_number);
@@ -367,7 +384,7 @@ enum kcp_status kcp_text_columns_decide(const char *path, uint64_t line_number, 
     goto cleanup;
   }
   if (options->columns != NULL) {
-    status = roles_of_option(options->columns, columns, error);
+    status = roles_of_option(options, columns, error);
     if (status != KCP_OK) goto cleanup;
   }
   if (line == NULL) goto cleanup;
@@ -375,14 +392,14 @@ enum kcp_status kcp_text_columns_decide(const char *path, uint64_t line_number, 
   status = split(place, line, end, columns->delimiter, &fields, &count, error);
   if (status != KCP_OK) goto cleanup;
   if (options->columns == NULL) {
-    status = roles_of_file(place, fields, count, options->text_layout, columns, error);
+    status = roles_of_file(place, fields, count, options, columns, error);
     goto cleanup;
   }
   if (count != columns->count) {
     status = wrong_count(place, count, columns->count, error);
     goto cleanup;
   }
-  columns->has_header = is_header(columns, fields);
+  columns->has_header = is_header(options, columns, fields);
 
 cleanup:
   free(fields);

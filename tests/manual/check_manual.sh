@@ -68,7 +68,7 @@ expect() {
   offered=$(complete_in_bash "$@")
   [ "$offered" = "$wanted" ] || complain "bash offers '$offered' for 'kcp $*', not '$wanted'"
 }
-expect "--metric --memory" --me
+expect "--metric --method --memory" --me
 expect "dspp dspp+ dspp-plus dspp+p dspp-p dspp+pea dspp-pea" --algo dsp
 expect "bitonic" --algo = bit
 expect "dbf,heap" bench --buffer dbf,he

@@ -1,0 +1,16 @@
+# libpng (maps as pictures), the static libraries where they are installed, so that the program runs
+# on machines without it; kcp says so where there is none. Sets KCP_HAVE_PNG and makes kcp_png.
+set(KCP_HAVE_PNG OFF)
+find_path(KCP_PNG_INCLUDE_DIR png.h)
+find_library(KCP_PNG_LIBRARY NAMES libpng16.a libpng.a png)
+find_library(KCP_ZLIB_LIBRARY NAMES libz.a z)
+mark_as_advanced(KCP_PNG_INCLUDE_DIR KCP_PNG_LIBRARY KCP_ZLIB_LIBRARY)
+if(KCP_PNG_INCLUDE_DIR AND KCP_PNG_LIBRARY AND KCP_ZLIB_LIBRARY)
+  set(KCP_HAVE_PNG ON)
+  add_library(kcp_png INTERFACE)
+  target_include_directories(kcp_png SYSTEM INTERFACE ${KCP_PNG_INCLUDE_DIR})
+  target_link_libraries(kcp_png INTERFACE ${KCP_PNG_LIBRARY} ${KCP_ZLIB_LIBRARY} m)
+  message(STATUS "Maps as PNG: ${KCP_PNG_LIBRARY}")
+else()
+  message(STATUS "Maps as PNG: off (libpng not found)")
+endif()

@@ -1,0 +1,38 @@
+/* What regions have of a cell: bounds of ranks over it, and the shares that follow (CPU).
+ *
+ * Sites that can matter for a site under question are its competitors, itself included. */
+#ifndef KCP_CPU_CELL_SHARES_H
+#define KCP_CPU_CELL_SHARES_H
+
+#include "kcp/influence_geometry.h"
+
+/* Columns of `count` elements. */
+struct kcp_competitors {
+  uint32_t count;
+  double *x, *y, *squared_weight, *inverse_square;
+  uint64_t *multiplicity;
+  uint32_t *group;
+};
+
+/* Bounds of all competitors over a cell. */
+void kcp_competitor_bounds(const struct kcp_competitors *sites, struct kcp_cell place, double *low,
+                           double *high);
+/* Their ranks at a point. */
+void kcp_competitor_ranks(const struct kcp_competitors *sites, double x, double y, double *ranks);
+
+/* The n-th smallest of `count` values, of which value i is there multiplicity[i] times; n >= 1.
+ * +inf when there are fewer. Puts the values, with their multiplicities, into another order. */
+double kcp_nth_value(double *values, uint64_t *multiplicity, uint32_t count, uint64_t n);
+
+/* shares[i] of the competitor undecided[i], i < undecided_count, within the k regions of all of
+ * which `closer` sites not listed are closer at every point. `scratch` holds 2 * count values. */
+void kcp_shares_of(const struct kcp_competitors *sites, const double *low, const double *high,
+                   const uint32_t *undecided, uint32_t undecided_count, uint64_t closer, uint64_t k,
+                   double *scratch, uint8_t *shares);
+
+/* inside[i]: whether fewer than k sites have a smaller rank than undecided[i]. */
+void kcp_insides_of(const struct kcp_competitors *sites, const double *ranks,
+                    const uint32_t *undecided, uint32_t undecided_count, uint64_t closer,
+                    uint64_t k, double *scratch, uint8_t *inside);
+
+#endif
