@@ -170,7 +170,7 @@ static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp
 const struct kcp_backend *kcp_backend_cuda(void) {
   static const struct kcp_backend backend = {
       KCP_BACKEND_CUDA,      "cuda", probe, &kcp_cuda_pair_engine, &kcp_cuda_threshold_engine,
-      &kcp_cuda_top_k_engine};
+      &kcp_cuda_top_k_engine, nullptr};
   return &backend;
 }
 }

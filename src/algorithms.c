@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kcp/pair_search.h"
+#include "kcp/range_join.h"
 #include "kcp/threshold_search.h"
 #include "kcp/top_k.h"
 
@@ -41,6 +42,13 @@ static const enum kcp_top_k_method by_select = KCP_TOP_K_SELECT;
 #define TOP_K_ROW(METHOD)                                                   \
   .query = KCP_QUERY_TOP_K, .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA, \
   .options = top_k_options, .buffers = "-", .variant = &(METHOD)
+
+static const char *const range_options[] = {"eps", "selectivity", NULL};
+
+static const enum kcp_range_method by_brute_force = KCP_RANGE_BRUTE;
+
+#define RANGE_ROW(METHOD, OPTIONS) \
+  .query = KCP_QUERY_RANGE_JOIN, .options = (OPTIONS), .buffers = "-", .variant = &(METHOD)
 
 const struct kcp_algorithm kcp_algorithms[] = {
     {.name = "dbfs",
@@ -118,6 +126,12 @@ const struct kcp_algorithm kcp_algorithms[] = {
                     "these and counts the rest, and they are sorted.",
      .source = "kcp's own",
      TOP_K_ROW(by_select)},
+    {.name = "range-brute",
+     .summary = "all pairs within eps: brute force",
+     .description = "Ranks every pair of a point and a query. The baseline of range joins.",
+     .source = "RT-HiSS II-B",
+     .backends = KCP_BACKEND_CPU,
+     RANGE_ROW(by_brute_force, range_options)},
     {.name = NULL}};
 
 const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
@@ -125,6 +139,11 @@ const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
     if (strcmp(name, row->name) == 0 || (row->spelling != NULL && strcmp(name, row->spelling) == 0))
       return row;
   return NULL;
+}
+
+const struct kcp_algorithm *kcp_range_choose(uint32_t dimensions) {
+  (void)dimensions;
+  return kcp_algorithm_find("range-brute");
 }
 
 const struct kcp_algorithm *kcp_algorithm_choose(const struct kcp_request *request,

@@ -7,6 +7,7 @@
 
 #include "kcp/algorithm.h"
 #include "kcp/commands.h"
+#include "kcp/range_query.h"
 #include "kcp/text.h"
 #include "kcp/top_k_query.h"
 
@@ -33,6 +34,10 @@ const struct kcp_flag kcp_flags[] = {
      "R", "units of the data", "none", "only pairs at most this far apart"},
     {"order", KCP_FLAG_CHOICE, QUERY, FIELD(value_order), 0, 0,
      "largest|smallest", NULL, "largest", "top-k: which values come first"},
+    {"eps", KCP_FLAG_REAL, QUERY, FIELD(range.eps), 0, INFINITY,
+     "R", "units of the data", "none", "range join: all pairs at most this far apart"},
+    {"selectivity", KCP_FLAG_REAL, QUERY, FIELD(range.selectivity), 0, INFINITY,
+     "S", "neighbours a query", "none", "range join: find eps for it by sampling"},
     {"device", KCP_FLAG_DEVICE, QUERY, 0, 0, 1023,
      "auto|cpu|cuda|cuda:N", NULL, "auto", "auto takes a GPU where there is one"},
     {"memory", KCP_FLAG_SIZE, QUERY, FIELD(memory_bytes), 1, ANY_COUNT,
@@ -115,6 +120,7 @@ struct kcp_request kcp_request_defaults(void) {
                                 .k = 10,
                                 .metric = {KCP_L2, 2},
                                 .max_distance = INFINITY,
+                                .range = {.eps = NAN, .selectivity = NAN},
                                 .runs = 1,
                                 .generate = kcp_generate_defaults()};
   return request;
@@ -287,6 +293,10 @@ static enum kcp_status parse_value(const struct kcp_flag *flag, const char *text
       status = parse_count(flag, text, &number, error);
       if (status == KCP_OK) *(uint32_t *)field = (uint32_t)number;
       return status;
+    case KCP_FLAG_COUNT_MAX:
+      if (strcmp(text, "max") != 0) return parse_count(flag, text, field, error);
+      *(uint64_t *)field = UINT64_MAX;
+      return KCP_OK;
     case KCP_FLAG_SIZE: return parse_size(flag, text, field, error);
     case KCP_FLAG_REAL: return parse_real(flag, text, field, error);
     case KCP_FLAG_CHOICE: return parse_choice(flag, text, field, error);
@@ -432,6 +442,17 @@ static enum kcp_status take_top_k(const struct operands *operands, struct kcp_re
   return KCP_OK;
 }
 
+static enum kcp_status take_range_join(const struct operands *operands, struct kcp_request *request,
+                                       struct kcp_error *error) {
+  if (operands->count < 1 || operands->count > 2)
+    return kcp_fail(error, KCP_BAD_INPUT,
+                    "a range join takes one file, joined with itself, or two, but %d were given",
+                    operands->count);
+  for (int i = 0; i < operands->count; ++i) request->inputs[i] = operands->words[i];
+  request->input_count = operands->count;
+  return KCP_OK;
+}
+
 static enum kcp_status take_query(const struct operands *operands, struct kcp_request *request,
                                   struct kcp_error *error) {
   int wanted = request->self ? 1 : 2;
@@ -529,9 +550,11 @@ static enum kcp_status take_generate_values(const struct operands *operands,
 static enum kcp_status take_operands(const struct operands *operands, struct kcp_request *request,
                                      struct kcp_error *error) {
   const struct kcp_command *command = kcp_command_of(request->command);
-  if (request->command == KCP_COMMAND_QUERY)
-    return is_top_k(operands, request) ? take_top_k(operands, request, error)
-                                       : take_query(operands, request, error);
+  if (request->command == KCP_COMMAND_QUERY) {
+    if (is_top_k(operands, request)) return take_top_k(operands, request, error);
+    if (kcp_asks_for_range_join(request)) return take_range_join(operands, request, error);
+    return take_query(operands, request, error);
+  }
   if (operands->count < command->least_operands || operands->count > command->most_operands)
     return kcp_fail(error, KCP_BAD_INPUT, "usage: %s", command->usage);
   if (request->command == KCP_COMMAND_GEN) return take_generate(operands, request, error);
@@ -557,8 +580,14 @@ static bool same_path(const char *a, const char *b) {
 static enum kcp_status check_outputs(const struct kcp_request *request, struct kcp_error *error) {
   if (request->command != KCP_COMMAND_QUERY) return KCP_OK;
   const char *out = request->out_path;
-  if (out != NULL && !has_ending(out, ".csv") && !has_ending(out, ".json") &&
-      strncmp(out, "/dev/", 5) != 0)
+  if (kcp_asks_for_range_join(request)) {
+    if (out != NULL && !has_ending(out, ".csv") && !has_ending(out, ".npy") &&
+        strncmp(out, "/dev/", 5) != 0)
+      return kcp_fail(
+          error, KCP_BAD_INPUT,
+          "--out %s: pairs of a range join are written as .csv or .npy; end the name so", out);
+  } else if (out != NULL && !has_ending(out, ".csv") && !has_ending(out, ".json") &&
+             strncmp(out, "/dev/", 5) != 0)
     return kcp_fail(error, KCP_BAD_INPUT,
                     "--out %s: an answer is written as .csv or .json; end the name so", out);
   if (same_path(out, request->json_path))

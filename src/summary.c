@@ -5,6 +5,7 @@
 #include "kcp/report.h"
 #include "kcp/text.h"
 #include "kcp_version.h"
+#include "range_report.h"
 
 #define SHORTEST_SHOWN_SECONDS 1e-6
 
@@ -122,10 +123,13 @@ void kcp_summary_end(FILE *stream, const struct kcp_request *request,
                      const struct kcp_result *result) {
   if (result->top_k != NULL)
     print_values(stream, result);
+  else if (result->range != NULL)
+    kcp_range_summary(stream, result);
   else
     print_pairs(stream, result);
   if (request->out_path != NULL) fprintf(stream, "  written to %s\n", request->out_path);
   if (result->sample_count == 0) return;
   print_phases(stream, result);
+  if (result->range != NULL) kcp_range_summary_phases(stream, result);
   print_work(stream, result);
 }

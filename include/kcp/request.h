@@ -10,6 +10,7 @@
 #include "kcp/generate.h"
 #include "kcp/metric.h"
 #include "kcp/ordered_key.h"
+#include "kcp/range_options.h"
 
 enum kcp_device_choice { KCP_DEVICE_AUTO, KCP_DEVICE_CPU, KCP_DEVICE_CUDA };
 enum kcp_buffer_choice { KCP_CHOOSE_BUFFER, KCP_CHOOSE_LIST, KCP_CHOOSE_HEAP };
@@ -44,6 +45,7 @@ struct kcp_request {
   double max_distance; /* --max-distance; +inf when not given */
 
   enum kcp_value_order value_order; /* --order, of a top-k */
+  struct kcp_range_options range;
 
   /* parameters of the k-CP paper; 0 = automatic */
   enum kcp_buffer_choice buffer;

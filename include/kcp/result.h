@@ -3,6 +3,7 @@
 #define KCP_RESULT_H
 
 #include "kcp/algorithm.h"
+#include "kcp/range_query.h"
 #include "kcp/statistics.h"
 #include "kcp/top_k_query.h"
 
@@ -28,6 +29,7 @@ struct kcp_result {
   bool no_gpu; /* auto looked for one and found none */
 
   const struct kcp_top_k_result *top_k; /* of a top-k query, in place of all about pairs; or NULL */
+  const struct kcp_range_result *range; /* of a range join, in place of k-th and order; or NULL */
 
   struct kcp_dataset_facts datasets[2];
   int dataset_count;

@@ -7,6 +7,7 @@
 #include "kcp/backend_choice.h"
 #include "kcp/commands.h"
 #include "kcp/execute.h"
+#include "kcp/range_query.h"
 #include "kcp/report.h"
 #include "kcp/scan.h"
 #include "kcp/top_k_query.h"
@@ -212,6 +213,7 @@ static enum kcp_status run(struct query *query, struct kcp_error *error) {
 
 enum kcp_status kcp_command_query(const struct kcp_request *request, struct kcp_error *error) {
   if (kcp_asks_for_top_k(request)) return kcp_top_k_query(request, error);
+  if (kcp_asks_for_range_join(request)) return kcp_range_query(request, error);
   struct query query = {.request = request};
   query.job.request = request;
   query.job.progress = &query.progress;
