@@ -45,7 +45,11 @@ static const enum kcp_top_k_method by_select = KCP_TOP_K_SELECT;
 
 static const char *const range_options[] = {"eps", "selectivity", NULL};
 
+static const char *const range_grid_options[] = {"eps", "selectivity", "reorder", "grid-dims",
+                                                 NULL};
+
 static const enum kcp_range_method by_brute_force = KCP_RANGE_BRUTE;
+static const enum kcp_range_method by_grid = KCP_RANGE_GRID;
 
 #define RANGE_ROW(METHOD, OPTIONS) \
   .query = KCP_QUERY_RANGE_JOIN, .options = (OPTIONS), .buffers = "-", .variant = &(METHOD)
@@ -132,6 +136,13 @@ const struct kcp_algorithm kcp_algorithms[] = {
      .source = "RT-HiSS II-B",
      .backends = KCP_BACKEND_CPU,
      RANGE_ROW(by_brute_force, range_options)},
+    {.name = "range-grid",
+     .summary = "all pairs within eps: cells of side eps in up to 6 dimensions",
+     .description = "Sorts points by cell, in the dimensions in which they are spread most, and "
+                    "ranks each query against the points of the cells around its own.",
+     .source = "RT-HiSS II-B, GDS-Join",
+     .backends = KCP_BACKEND_CPU,
+     RANGE_ROW(by_grid, range_grid_options)},
     {.name = NULL}};
 
 const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
@@ -143,7 +154,7 @@ const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
 
 const struct kcp_algorithm *kcp_range_choose(uint32_t dimensions) {
   (void)dimensions;
-  return kcp_algorithm_find("range-brute");
+  return kcp_algorithm_find("range-grid");
 }
 
 const struct kcp_algorithm *kcp_algorithm_choose(const struct kcp_request *request,

@@ -9,9 +9,11 @@ extern const struct kcp_pair_engine kcp_cpu_pair_engine;           /* list_searc
 extern const struct kcp_threshold_engine kcp_cpu_threshold_engine; /* threshold_search.c */
 extern const struct kcp_top_k_engine kcp_cpu_top_k_engine;         /* top_k.c */
 extern const struct kcp_range_engine kcp_cpu_range_brute;          /* range_brute.c */
+extern const struct kcp_range_engine kcp_cpu_range_grid;           /* range_grid.c */
 
 static const struct kcp_range_engine *const range_joins[KCP_RANGE_METHODS] = {
-    [KCP_RANGE_BRUTE] = &kcp_cpu_range_brute};
+    [KCP_RANGE_BRUTE] = &kcp_cpu_range_brute,
+    [KCP_RANGE_GRID] = &kcp_cpu_range_grid};
 
 static void read_processor_name(char *name, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");
