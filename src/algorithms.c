@@ -48,8 +48,15 @@ static const char *const range_options[] = {"eps", "selectivity", NULL};
 static const char *const range_grid_options[] = {"eps", "selectivity", "reorder", "grid-dims",
                                                  NULL};
 
+static const char *const rt_hiss_options[] = {
+    "eps",       "selectivity", "reorder",      "kd-height",       "index",
+    "bound",     "refine",      "result",       "work-per-thread", "shared-memory",
+    "sort-work", "fixed-work",  "copy-threads", "pinned",          "host-memory",
+    NULL};
+
 static const enum kcp_range_method by_brute_force = KCP_RANGE_BRUTE;
 static const enum kcp_range_method by_grid = KCP_RANGE_GRID;
+static const enum kcp_range_method by_primitives = KCP_RANGE_RT_HISS;
 
 #define RANGE_ROW(METHOD, OPTIONS) \
   .query = KCP_QUERY_RANGE_JOIN, .options = (OPTIONS), .buffers = "-", .variant = &(METHOD)
@@ -130,6 +137,14 @@ const struct kcp_algorithm kcp_algorithms[] = {
                     "these and counts the rest, and they are sorted.",
      .source = "kcp's own",
      TOP_K_ROW(by_select)},
+    {.name = "rt-hiss",
+     .summary = "all pairs within eps, in many dimensions: primitives, then refinement",
+     .description =
+         "Groups points by a kd-tree in three dimensions, finds the groups whose neighbourhood "
+         "holds a query through a hierarchy of boxes, and ranks the query against their points.",
+     .source = "RT-HiSS IV",
+     .backends = KCP_BACKEND_CPU,
+     RANGE_ROW(by_primitives, rt_hiss_options)},
     {.name = "range-brute",
      .summary = "all pairs within eps: brute force",
      .description = "Ranks every pair of a point and a query. The baseline of range joins.",

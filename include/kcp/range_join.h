@@ -50,6 +50,13 @@ enum kcp_range_phase {
 /* "kd_tree", ...: its key in the report, without unit. */
 const char *kcp_range_phase_name(enum kcp_range_phase phase);
 
+/* Comparisons of a thread unless --work-per-thread says otherwise (section VIII). */
+#define KCP_WORK_PER_THREAD 128
+
+/* What the options of RT-HiSS came to, for the report; returns how many. */
+size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32_t kd_height,
+                                 uint64_t largest_primitive, struct kcp_parameter *list);
+
 /* What a run did beside its measurement. */
 struct kcp_range_work {
   double phase_s[KCP_RANGE_PHASE_COUNT];

@@ -33,6 +33,18 @@ KCP_HD static inline struct kcp_range_limit kcp_range_limit_reordered(double eps
   return limit;
 }
 
+/* The sum of squares of two points held as rows, in the order of the rows; stops once it is beyond
+ * (section IV-E). */
+KCP_HD static inline double kcp_range_row_sum(uint32_t dimensions, const double *a, const double *b,
+                                              double beyond) {
+  double sum = 0;
+  for (uint32_t j = 0; j < dimensions && sum <= beyond; ++j) {
+    double difference = a[j] - b[j];
+    sum = sum + difference * difference;
+  }
+  return sum;
+}
+
 /* The rank of two points of columns: coordinate j of point i is columns[j * stride + i]. */
 KCP_HD static inline double kcp_range_rank(uint32_t dimensions, const double *columns_a,
                                            uint64_t stride_a, uint64_t a, const double *columns_b,

@@ -23,7 +23,8 @@ static void print_overview(void) {
   puts("  --algo NAME       algorithm (auto)          --max-distance R  only pairs this near");
   puts("  --device auto|cpu|cuda:N  where (auto)      --out FILE    pairs to .csv or .json");
   puts("  --memory SIZE     limit, such as 2G         --json FILE   report of times and work");
-  puts("\nAnswers go to stdout as CSV, all else to stderr. Files: .bin .csv .npy .fvecs .fbin .f32");
+  puts(
+      "\nAnswers go to stdout as CSV, all else to stderr. Files: .bin .csv .npy .fvecs .fbin .f32");
   puts("kcp help query lists every option; kcp help NAME tells of a command or algorithm.");
 }
 
@@ -109,8 +110,10 @@ static void print_algorithm(const struct kcp_algorithm *algorithm) {
   puts(legend);
   print_device(algorithm);
   const char *name = algorithm->spelling != NULL ? algorithm->spelling : algorithm->name;
-  const char *files = algorithm->query == KCP_QUERY_TOP_K ? "values.f32" : "D1.bin D2.bin";
-  printf("\nexample:\n  kcp --algo %s --k 140 %s\n", name, files);
+  static const char *const rest[] = {[KCP_QUERY_CLOSEST_PAIRS] = "--k 140 D1.bin D2.bin",
+                                     [KCP_QUERY_TOP_K] = "--k 140 values.f32",
+                                     [KCP_QUERY_RANGE_JOIN] = "--eps 0.05 D.csv"};
+  printf("\nexample:\n  kcp --algo %s %s\n", name, rest[algorithm->query]);
 }
 
 static enum kcp_status unknown_topic(const char *topic, struct kcp_error *error) {

@@ -10,10 +10,12 @@ extern const struct kcp_threshold_engine kcp_cpu_threshold_engine; /* threshold_
 extern const struct kcp_top_k_engine kcp_cpu_top_k_engine;         /* top_k.c */
 extern const struct kcp_range_engine kcp_cpu_range_brute;          /* range_brute.c */
 extern const struct kcp_range_engine kcp_cpu_range_grid;           /* range_grid.c */
+extern const struct kcp_range_engine kcp_cpu_rt_hiss;              /* rt_hiss.c */
 
 static const struct kcp_range_engine *const range_joins[KCP_RANGE_METHODS] = {
     [KCP_RANGE_BRUTE] = &kcp_cpu_range_brute,
-    [KCP_RANGE_GRID] = &kcp_cpu_range_grid};
+    [KCP_RANGE_GRID] = &kcp_cpu_range_grid,
+    [KCP_RANGE_RT_HISS] = &kcp_cpu_rt_hiss};
 
 static void read_processor_name(char *name, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");

@@ -327,8 +327,7 @@ static enum kcp_status join_query(const struct kcp_range_join *join,
   for (uint32_t r = 0; r < run_count && status == KCP_OK; ++r)
     status = kcp_range_scan_points(scan, &query, runs[r].first, runs[r].last, count,
                                    lists ? &worker->results : NULL, &worker->work, error);
-  if (lists && status == KCP_OK) kcp_range_results_sort(&worker->results);
-  return status;
+  return lists && status == KCP_OK ? kcp_range_results_sort(&worker->results, error) : status;
 }
 
 /* The cell of sorted point i. */

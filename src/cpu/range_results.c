@@ -3,10 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sort_records.h"
+
 void kcp_range_results_free(struct kcp_range_results *results) {
   free(results->queries);
   free(results->offsets);
   free(results->neighbours);
+  free(results->scratch);
   memset(results, 0, sizeof *results);
 }
 
@@ -50,15 +53,14 @@ uint32_t *kcp_range_results_room(struct kcp_range_results *results, uint64_t cou
   return results->neighbours + used;
 }
 
-static int compare(const void *a, const void *b) {
-  const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-  return left < right ? -1 : left > right;
-}
-
-void kcp_range_results_sort(struct kcp_range_results *results) {
+enum kcp_status kcp_range_results_sort(struct kcp_range_results *results, struct kcp_error *error) {
   const uint64_t first = results->offsets[results->query_count - 1];
   const uint64_t count = results->offsets[results->query_count] - first;
-  if (count > 1) qsort(results->neighbours + first, count, sizeof *results->neighbours, compare);
+  if (!grow((void **)&results->scratch, &results->scratch_capacity, count,
+            sizeof *results->scratch))
+    return kcp_out_of_memory(error, "results", count * sizeof *results->scratch);
+  kcp_sort_records(results->neighbours + first, count, results->scratch);
+  return KCP_OK;
 }
 
 enum kcp_status kcp_range_results_flush(struct kcp_range_results *results, uint64_t much,

@@ -11,6 +11,8 @@ struct kcp_range_results {
   uint32_t *queries;
   uint64_t *offsets;
   uint32_t *neighbours;
+  uint64_t scratch_capacity;
+  uint32_t *scratch;
 };
 
 void kcp_range_results_free(struct kcp_range_results *results);
@@ -25,7 +27,7 @@ static inline void kcp_range_results_added(struct kcp_range_results *results, ui
   results->offsets[results->query_count] += count;
 }
 /* Puts the neighbours of the open list into ascending order. */
-void kcp_range_results_sort(struct kcp_range_results *results);
+enum kcp_status kcp_range_results_sort(struct kcp_range_results *results, struct kcp_error *error);
 
 /* Passes the lists to the sink, one thread at a time, and empties them. `much` lists or neighbours
  * may be gathered first: nothing is passed before that. */

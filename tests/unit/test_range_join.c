@@ -173,9 +173,38 @@ static void run_job(const struct job *job) {
   free(counted);
 }
 
-/* Every way that a method can go for these points. */
+/* RT-HiSS with each value of each option, and some together. */
+static void run_variants(struct job job) {
+  static const struct kcp_range_options variants[] = {
+      {.index = KCP_RANGE_INDEX_GRID},
+      {.bound = KCP_BOUND_BOX, .kd_height = 3},
+      {.kd_height = KCP_KD_HEIGHT_MAX},
+      {.kd_height = 1, .shared_memory_bytes = 1, .result = KCP_RESULT_PAIRS},
+      {.reorder = KCP_REORDER_LOWEST, .refine = KCP_REFINE_SHARED_PRIMITIVE},
+      {.reorder = KCP_REORDER_RANDOM, .refine = KCP_REFINE_SHARED_QUERY, .kd_height = 2},
+      {.refine = KCP_REFINE_SHARED_NONE, .result = KCP_RESULT_MASK_RAW, .kd_height = 4},
+      {.result = KCP_RESULT_PAIRS, .sort_work = KCP_SWITCH_OFF, .work_per_thread = 1},
+      {.result = KCP_RESULT_MASK_RAW, .fixed_work = KCP_SWITCH_OFF, .kd_height = 2},
+      {.index = KCP_RANGE_INDEX_GRID, .kd_height = KCP_KD_HEIGHT_MAX, .bound = KCP_BOUND_BOX}};
+  for (size_t i = 0; i < COUNT(variants); ++i) {
+    static unsigned turn;
+    job.options = variants[i];
+    /* Every other time many batches, and few queries passed on at once. */
+    job.memory_bytes = turn++ % 2 == 0 ? 0 : 4096;
+    run_job(&job);
+  }
+}
+
+/* The ways that a method can go for these points. */
 static void run_method(struct job job) {
   run_job(&job);
+  if (job.method == KCP_RANGE_RT_HISS) {
+    run_variants(job);
+  } else if (job.method == KCP_RANGE_GRID) {
+    for (job.options.grid_dimensions = 1; job.options.grid_dimensions < 6;
+         job.options.grid_dimensions += 2)
+      run_job(&job);
+  }
 }
 
 static void run_all(const struct kcp_points *reference, const struct kcp_points *query,
@@ -201,8 +230,8 @@ static void test_shapes(void **state) {
   (void)state;
   for (int shape = UNIFORM; shape <= FAR_FROM_ZERO; ++shape)
     for (size_t d = 0; d < COUNT(dimensions); ++d) {
-      struct kcp_points reference = points_of((enum shape)shape, 1, 257, dimensions[d]);
-      struct kcp_points query = points_of((enum shape)shape, 2, 100, dimensions[d]);
+      struct kcp_points reference = points_of((enum shape)shape, 1, 161, dimensions[d]);
+      struct kcp_points query = points_of((enum shape)shape, 2, 50, dimensions[d]);
       for (size_t e = 0; e < COUNT(eps[shape]); ++e) {
         run_all(&reference, NULL, eps[shape][e]);
         run_all(&reference, &query, eps[shape][e]);
