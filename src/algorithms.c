@@ -167,9 +167,8 @@ const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
   return NULL;
 }
 
-const struct kcp_algorithm *kcp_range_choose(uint32_t dimensions) {
-  (void)dimensions;
-  return kcp_algorithm_find("range-grid");
+const struct kcp_algorithm *kcp_range_choose(const struct kcp_backend *backend) {
+  return kcp_algorithm_find(backend->kind == KCP_BACKEND_CPU ? "range-grid" : "rt-hiss");
 }
 
 const struct kcp_algorithm *kcp_algorithm_choose(const struct kcp_request *request,

@@ -123,7 +123,7 @@ void kcp_range_summary_phases(FILE *stream, const struct kcp_result *result) {
     any = true;
   }
   if (any) fputs("\n", stream);
-  if (last->primitives == 0) return;
+  if (last->intersections == 0) return;
   fprintf(stream, "  %s primitives, %s intersections, %s batch%s\n",
           kcp_text_grouped(last->primitives).text, kcp_text_grouped(last->intersections).text,
           kcp_text_grouped(last->batches).text, last->batches == 1 ? "" : "es");

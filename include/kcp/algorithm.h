@@ -85,8 +85,8 @@ const struct kcp_algorithm *kcp_algorithm_find(const char *name);
 const struct kcp_algorithm *kcp_algorithm_choose(const struct kcp_request *request,
                                                  const struct kcp_backend *backend);
 
-/* The same for a range join of points of so many dimensions. */
-const struct kcp_algorithm *kcp_range_choose(uint32_t dimensions);
+/* The same for a range join. */
+const struct kcp_algorithm *kcp_range_choose(const struct kcp_backend *backend);
 
 #ifdef __cplusplus
 }

@@ -81,7 +81,7 @@ static enum kcp_status choose_algorithm(struct range_query *query, struct kcp_er
   result->device = choice.device;
   result->no_gpu = choice.no_gpu;
   result->chosen = strcmp(query->request->algorithm, "auto") == 0;
-  result->algorithm = result->chosen ? kcp_range_choose(kcp_dataset_dimensions(query->reference))
+  result->algorithm = result->chosen ? kcp_range_choose(choice.backend)
                                      : kcp_algorithm_find(query->request->algorithm);
   if ((result->algorithm->backends & choice.backend->kind) == 0 ||
       choice.backend->range_joins == NULL)

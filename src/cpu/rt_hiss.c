@@ -81,21 +81,23 @@ static enum kcp_status join_batch(struct kcp_range_join *join, struct kcp_rt_bat
                                   uint64_t *counts, const struct kcp_range_sink *sink,
                                   struct kcp_measurement *measurement, struct kcp_range_work *work,
                                   struct kcp_error *error) {
-  struct kcp_rt_tasks tasks = {0};
+  struct kcp_range_tasks tasks = {0};
   struct kcp_rt_found found = {0};
   enum kcp_status status = kcp_rt_hiss_meet(join, batch, work, error);
   const double started = kcp_now();
-  if (status == KCP_OK) status = kcp_rt_hiss_deal(join, batch, &tasks, error);
+  if (status == KCP_OK)
+    status = kcp_range_deal(&join->plan.options, join->primitive_count, join->firsts,
+                            batch->entry_firsts, &tasks, error);
   if (status == KCP_OK) status = kcp_rt_found_create(join, batch, sink == NULL, &found, error);
   if (status == KCP_OK)
-    status = kcp_rt_hiss_refine(join, batch, &tasks, &found, &measurement->distance_evaluations,
-                                &work->rechecks, error);
+    status = kcp_rt_hiss_refine(join, batch, &tasks, &found, &work->rechecks, error);
   work->phase_s[KCP_RANGE_PHASE_REFINE] += kcp_now() - started;
   for (uint64_t q = 0; q < batch->count && status == KCP_OK; ++q)
     counts[batch->queries->places[batch->first + q]] += found.totals[q];
   if (status == KCP_OK && sink != NULL)
     status =
         kcp_rt_hiss_pass_on(join, batch, &found, join->plan.memory_bytes / 8, sink, work, error);
+  measurement->distance_evaluations += tasks.comparisons;
   ++work->batches;
   free(tasks.tasks);
   kcp_rt_found_free(&found);

@@ -5,6 +5,7 @@
 #include "kcp/range_join.h"
 #include "kcp/range_limit.h"
 #include "kcp/range_primitives.h"
+#include "kcp/range_tasks.h"
 #include "radix_sort.h"
 #include "range_index.h"
 
@@ -60,17 +61,6 @@ struct kcp_rt_batch {
   uint32_t *entries;      /* queries that meet it, ascending */
 };
 
-/* A part of a primitive's entries, worked on at once. */
-struct kcp_rt_task {
-  uint32_t primitive;
-  uint64_t first, last; /* entries */
-};
-
-struct kcp_rt_tasks {
-  struct kcp_rt_task *tasks; /* owned */
-  uint64_t count;
-};
-
 /* The first intersection test: hits[q] = primitives that query q meets. */
 void kcp_rt_hiss_first_test(const struct kcp_range_join *join, const struct kcp_rearranged *queries,
                             uint32_t *hits);
@@ -84,11 +74,6 @@ void kcp_rt_hiss_window(const struct kcp_rearranged *queries, const uint32_t *hi
 enum kcp_status kcp_rt_hiss_meet(const struct kcp_range_join *join, struct kcp_rt_batch *batch,
                                  struct kcp_range_work *work, struct kcp_error *error);
 void kcp_rt_batch_free(struct kcp_rt_batch *batch);
-
-/* Heavy primitives first (--sort-work), in equal parts (--fixed-work). */
-enum kcp_status kcp_rt_hiss_deal(const struct kcp_range_join *join,
-                                 const struct kcp_rt_batch *batch, struct kcp_rt_tasks *tasks,
-                                 struct kcp_error *error);
 
 /* ---- section IV-E: refinement ---- */
 
@@ -114,9 +99,8 @@ void kcp_rt_found_free(struct kcp_rt_found *found);
 /* Tests every entry of the tasks against the points of its primitive. */
 enum kcp_status kcp_rt_hiss_refine(const struct kcp_range_join *join,
                                    const struct kcp_rt_batch *batch,
-                                   const struct kcp_rt_tasks *tasks, struct kcp_rt_found *found,
-                                   uint64_t *evaluations, uint64_t *rechecks,
-                                   struct kcp_error *error);
+                                   const struct kcp_range_tasks *tasks, struct kcp_rt_found *found,
+                                   uint64_t *rechecks, struct kcp_error *error);
 
 /* ---- section IV-F: results ---- */
 

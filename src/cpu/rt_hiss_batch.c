@@ -9,8 +9,9 @@
 
 #include "rt_hiss.h"
 
-#define BLOCK_THREADS 256 /* --work-per-thread is given for threads of a GPU block; a task is one \
-                           */
+#define BLOCK_THREADS                                                         \
+  256 /* --work-per-thread is given for threads of a GPU block; a task is one \
+       */
 
 void kcp_rt_hiss_first_test(const struct kcp_range_join *join, const struct kcp_rearranged *queries,
                             uint32_t *hits) {
@@ -126,67 +127,5 @@ enum kcp_status kcp_rt_hiss_meet(const struct kcp_range_join *join, struct kcp_r
   work->phase_s[KCP_RANGE_PHASE_FILL_PASS] += kcp_now() - started;
   work->intersections += batch->intersections;
   free(places);
-  return KCP_OK;
-}
-
-/* ---- work ---- */
-
-struct load {
-  uint64_t comparisons;
-  uint32_t primitive;
-};
-
-static int heavier_first(const void *a, const void *b) {
-  const struct load *left = a, *right = b;
-  if (left->comparisons != right->comparisons)
-    return left->comparisons > right->comparisons ? -1 : 1;
-  return left->primitive < right->primitive ? -1 : left->primitive > right->primitive;
-}
-
-/* Entries of a task on a primitive of so many points. */
-static uint64_t entries_of_task(const struct kcp_range_join *join, uint64_t points) {
-  if (join->plan.options.fixed_work == KCP_SWITCH_OFF) return UINT64_MAX;
-  const uint64_t entries = join->plan.options.work_per_thread * BLOCK_THREADS / points;
-  return entries > 0 ? entries : 1;
-}
-
-static uint64_t parts_of(uint64_t entries, uint64_t step) {
-  return entries / step + (entries % step != 0);
-}
-
-enum kcp_status kcp_rt_hiss_deal(const struct kcp_range_join *join,
-                                 const struct kcp_rt_batch *batch, struct kcp_rt_tasks *tasks,
-                                 struct kcp_error *error) {
-  const uint64_t primitives = join->primitive_count;
-  struct load *loads = malloc((primitives + 1) * sizeof *loads);
-  uint64_t used = 0, task_count = 0;
-  memset(tasks, 0, sizeof *tasks);
-  if (loads == NULL) return kcp_out_of_memory(error, "work", primitives * sizeof *loads);
-  for (uint32_t primitive = 0; primitive < primitives; ++primitive) {
-    const uint64_t entries = batch->entry_firsts[primitive + 1] - batch->entry_firsts[primitive];
-    const uint64_t points = join->firsts[primitive + 1] - join->firsts[primitive];
-    if (entries == 0) continue;
-    loads[used++] = (struct load){entries * points, primitive};
-    task_count += parts_of(entries, entries_of_task(join, points));
-  }
-  if (join->plan.options.sort_work == KCP_SWITCH_ON)
-    qsort(loads, used, sizeof *loads, heavier_first);
-  tasks->tasks = malloc((task_count + 1) * sizeof *tasks->tasks);
-  if (tasks->tasks == NULL) {
-    free(loads);
-    return kcp_out_of_memory(error, "work", task_count * sizeof *tasks->tasks);
-  }
-  for (uint64_t i = 0; i < used; ++i) {
-    const uint32_t primitive = loads[i].primitive;
-    const uint64_t last = batch->entry_firsts[primitive + 1];
-    const uint64_t step =
-        entries_of_task(join, join->firsts[primitive + 1] - join->firsts[primitive]);
-    for (uint64_t first = batch->entry_firsts[primitive]; first < last;) {
-      const uint64_t end = last - first > step ? first + step : last;
-      tasks->tasks[tasks->count++] = (struct kcp_rt_task){primitive, first, end};
-      first = end;
-    }
-  }
-  free(loads);
   return KCP_OK;
 }

@@ -23,7 +23,7 @@ struct worker {
   struct kcp_range_tiles stage;
   double *query;
   struct kcp_range_mask *masks; /* of the staged tiles */
-  uint64_t evaluations, rechecks;
+  uint64_t rechecks;
 };
 
 uint64_t kcp_rt_intersection_bytes(const struct kcp_range_join *join, bool counts_alone) {
@@ -178,7 +178,7 @@ static void stage_points(const struct kcp_range_join *join, struct worker *worke
   }
 }
 
-static void refine_task(const struct refinement *refinement, const struct kcp_rt_task *task,
+static void refine_task(const struct refinement *refinement, const struct kcp_range_task *task,
                         struct worker *worker) {
   const struct kcp_range_join *join = refinement->join;
   const struct kcp_rearranged *queries = refinement->batch->queries;
@@ -201,7 +201,6 @@ static void refine_task(const struct refinement *refinement, const struct kcp_rt
                            __ATOMIC_RELAXED);
     }
   }
-  worker->evaluations += (task->last - task->first) * (end - begin);
 }
 
 static uint64_t staged_points(const struct kcp_range_join *join) {
@@ -216,9 +215,8 @@ static uint64_t staged_points(const struct kcp_range_join *join) {
 
 enum kcp_status kcp_rt_hiss_refine(const struct kcp_range_join *join,
                                    const struct kcp_rt_batch *batch,
-                                   const struct kcp_rt_tasks *tasks, struct kcp_rt_found *found,
-                                   uint64_t *evaluations, uint64_t *rechecks,
-                                   struct kcp_error *error) {
+                                   const struct kcp_range_tasks *tasks, struct kcp_rt_found *found,
+                                   uint64_t *rechecks, struct kcp_error *error) {
   const enum kcp_range_refine refine = join->plan.options.refine;
   const struct refinement refinement = {
       .join = join,
@@ -228,8 +226,8 @@ enum kcp_status kcp_rt_hiss_refine(const struct kcp_range_join *join,
       .stages_queries = refine == KCP_REFINE_SHARED_BOTH || refine == KCP_REFINE_SHARED_QUERY,
       .stage_points = staged_points(join)};
   enum kcp_status result = KCP_OK;
-  uint64_t evaluation_sum = 0, recheck_sum = 0;
-#pragma omp parallel reduction(+ : evaluation_sum, recheck_sum)
+  uint64_t recheck_sum = 0;
+#pragma omp parallel reduction(+ : recheck_sum)
   {
     struct worker worker;
     struct kcp_error own;
@@ -245,11 +243,9 @@ enum kcp_status kcp_rt_hiss_refine(const struct kcp_range_join *join,
         *error = own;
       }
     }
-    evaluation_sum += worker.evaluations;
     recheck_sum += worker.rechecks;
     worker_free(&worker);
   }
-  *evaluations += evaluation_sum;
   *rechecks += recheck_sum;
   return result;
 }
