@@ -7,6 +7,7 @@
 
 #include "kcp/backend.h"
 #include "kcp/measurement.h"
+#include "kcp/range_join.h"
 
 enum kcp_status kcp_cuda_failure(cudaError_t code, const char *expression, const char *file,
                                  int line, struct kcp_error *error) {
@@ -128,6 +129,12 @@ extern "C" {
 extern const struct kcp_pair_engine kcp_cuda_pair_engine;           /* list_search.cu */
 extern const struct kcp_threshold_engine kcp_cuda_threshold_engine; /* threshold_search.cu */
 extern const struct kcp_top_k_engine kcp_cuda_top_k_engine;         /* top_k.cu */
+extern const struct kcp_range_engine kcp_cuda_range_brute;          /* range_engines.cu */
+extern const struct kcp_range_engine kcp_cuda_rt_hiss;              /* range_engines.cu */
+
+/* By enum kcp_range_method; the grid is a baseline of the CPU. */
+static const struct kcp_range_engine *const range_joins[KCP_RANGE_METHODS] = {
+    &kcp_cuda_range_brute, nullptr, &kcp_cuda_rt_hiss};
 
 static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp_error *error) {
   memset(info, 0, sizeof *info);
@@ -169,8 +176,8 @@ static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp
 
 const struct kcp_backend *kcp_backend_cuda(void) {
   static const struct kcp_backend backend = {
-      KCP_BACKEND_CUDA,      "cuda", probe, &kcp_cuda_pair_engine, &kcp_cuda_threshold_engine,
-      &kcp_cuda_top_k_engine, nullptr};
+      KCP_BACKEND_CUDA,       "cuda",     probe, &kcp_cuda_pair_engine, &kcp_cuda_threshold_engine,
+      &kcp_cuda_top_k_engine, range_joins};
   return &backend;
 }
 }

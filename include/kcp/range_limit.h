@@ -33,6 +33,21 @@ KCP_HD static inline struct kcp_range_limit kcp_range_limit_reordered(double eps
   return limit;
 }
 
+/* Sums in binary32 of coordinates that were moved and rounded to it. `displacement` bounds how far
+ * the difference vector of two points is from the true one, at the scale of eps. The sum is off by
+ * a factor of at most 1 + (d + 3) 2^-24 (1 + 2^-10); the margin is more than twice that. A pair
+ * whose sum is no number is left open. */
+KCP_HD static inline struct kcp_range_limit kcp_range_limit_narrow(double eps, uint32_t dimensions,
+                                                                   double displacement) {
+  double margin = (dimensions + 8.0) * 0x1p-22;
+  double inner = eps - displacement, outer = eps + displacement;
+  struct kcp_range_limit limit;
+  limit.rank = eps * eps;
+  limit.within = inner > 0 && margin < 1 ? inner * inner * (1 - margin) : -1;
+  limit.beyond = outer * outer * (1 + margin);
+  return limit;
+}
+
 /* The sum of squares of two points held as rows, in the order of the rows; stops once it is beyond
  * (section IV-E). */
 KCP_HD static inline double kcp_range_row_sum(uint32_t dimensions, const double *a, const double *b,

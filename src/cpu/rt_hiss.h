@@ -7,7 +7,7 @@
 #include "kcp/range_primitives.h"
 #include "kcp/range_tasks.h"
 #include "radix_sort.h"
-#include "range_index.h"
+#include "kcp/range_built_index.h"
 
 /* Points in the order in which they are worked on, their dimensions by variance. */
 struct kcp_rearranged {

@@ -1,4 +1,4 @@
-#include "range_index.h"
+#include "kcp/range_built_index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +93,7 @@ static enum kcp_status build_grid(struct kcp_built_index *built, uint64_t count,
   for (uint64_t cell = 1; cell <= cells; ++cell) places[cell] += places[cell - 1];
   for (uint64_t i = 0; i < count; ++i)
     visit_cells(&built->boxes[i], side, (uint32_t)i, places, built->primitives);
+  built->entry_count = entries;
   built->index.grid =
       (struct kcp_primitive_grid){built->boxes, side, built->firsts, built->primitives};
   return KCP_OK;
@@ -105,6 +106,7 @@ enum kcp_status kcp_built_index_create(enum kcp_range_index kind,
   struct kcp_primitive_bvh *bvh = &built->index.bvh;
   const uint64_t box_count = kind == KCP_RANGE_INDEX_GRID ? count : kcp_bvh_shape(count, bvh);
   built->index.kind = kind;
+  built->box_count = box_count;
   built->boxes = malloc(box_count * sizeof *built->boxes);
   if (built->boxes == NULL)
     return kcp_out_of_memory(error, "boxes of primitives", box_count * sizeof *built->boxes);
