@@ -14,6 +14,7 @@ static void print_overview(void) {
   puts("  kcp --k 10 D1.bin D2.bin           the 10 closest pairs between two files");
   puts("  kcp --self --k 10 D.csv            the 10 closest pairs within one file");
   puts("  kcp --k 64 values.f32              the 64 largest values of an array");
+  puts("  kcp --eps 0.05 D.csv               all pairs within 0.05 of each other");
   puts("  kcp gen uniform 1M D.bin --seed 7  a million random points to try it on");
   puts("\nusage: kcp [options] D1 D2, or a command:");
   for (const struct kcp_command *command = kcp_commands; command->name != NULL; ++command)
