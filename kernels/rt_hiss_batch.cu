@@ -24,9 +24,9 @@ __global__ static void count_hits(struct kcp_primitive_index index, struct kcp_r
   if (q > queries.count) return;
   uint32_t primitive, met = 0;
   if (q < queries.count) {
-    struct kcp_primitive_walk walk = kcp_walk_begin(
+    struct kcp_primitive_walk walk = kcp_primitive_walk_begin(
         &index, kcp_frame_point_of(&frame, queries.columns, queries.count, queries.places[q]));
-    while (kcp_walk_next(&index, &walk, &primitive)) ++met;
+    while (kcp_primitive_walk_next(&index, &walk, &primitive)) ++met;
   }
   hits[q] = met;
 }
@@ -62,10 +62,10 @@ __global__ static void write_hits(struct kcp_primitive_index index, struct kcp_r
   if (i >= count) return;
   const uint64_t q = first + i;
   uint64_t entry = hit_firsts[q] - base;
-  struct kcp_primitive_walk walk = kcp_walk_begin(
+  struct kcp_primitive_walk walk = kcp_primitive_walk_begin(
       &index, kcp_frame_point_of(&frame, queries.columns, queries.count, queries.places[q]));
   uint32_t primitive;
-  while (kcp_walk_next(&index, &walk, &primitive)) {
+  while (kcp_primitive_walk_next(&index, &walk, &primitive)) {
     met[entry] = primitive;
     met_by[entry] = (uint32_t)q;
     numbers[entry] = (uint32_t)entry;

@@ -45,7 +45,7 @@ const struct kcp_flag kcp_flags[] = {
     {"index", KCP_FLAG_CHOICE, QUERY, FIELD(range.index), 0, 0,
      "auto|bvh|grid", NULL, "auto: bvh", "rt-hiss: what finds the primitives of a query"},
     {"bound", KCP_FLAG_CHOICE, QUERY, FIELD(range.bound), 0, 0,
-     "sphere|box", NULL, "sphere", "rt-hiss: what is around a primitive's points"},
+     "sphere|box|full", NULL, "sphere", "rt-hiss: around a primitive's points; full: in all dimensions"},
     {"refine", KCP_FLAG_CHOICE, QUERY, FIELD(range.refine), 0, 0,
      "shared-both|shared-primitive|shared-query|shared-none", NULL, "shared-both",
      "rt-hiss: points staged in shared memory"},

@@ -33,7 +33,7 @@ size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32
                                  uint64_t largest_primitive, struct kcp_parameter *list) {
   static const char *const reorders[] = {"highest", "lowest", "random"};
   static const char *const indexes[] = {"bvh", "bvh", "grid"};
-  static const char *const bounds[] = {"sphere", "box"};
+  static const char *const bounds[] = {"sphere", "box", "full"};
   static const char *const refines[] = {"shared-both", "shared-primitive", "shared-query",
                                         "shared-none"};
   static const char *const results[] = {"mask", "mask-raw", "pairs"};

@@ -67,7 +67,7 @@ struct kcp_primitive_walk {
   uint32_t end;
 };
 
-KCP_HD static inline struct kcp_primitive_walk kcp_walk_begin(
+KCP_HD static inline struct kcp_primitive_walk kcp_primitive_walk_begin(
     const struct kcp_primitive_index *index, struct kcp_frame_point point) {
   struct kcp_primitive_walk walk;
   walk.point = point;
@@ -129,8 +129,9 @@ KCP_HD static inline bool kcp_grid_next(const struct kcp_primitive_grid *grid,
 }
 
 /* The next primitive whose box holds the point; false when there is none. */
-KCP_HD static inline bool kcp_walk_next(const struct kcp_primitive_index *index,
-                                        struct kcp_primitive_walk *walk, uint32_t *primitive) {
+KCP_HD static inline bool kcp_primitive_walk_next(const struct kcp_primitive_index *index,
+                                                  struct kcp_primitive_walk *walk,
+                                                  uint32_t *primitive) {
   return index->kind == KCP_RANGE_INDEX_GRID ? kcp_grid_next(&index->grid, walk, primitive)
                                              : kcp_bvh_next(&index->bvh, walk, primitive);
 }

@@ -9,8 +9,12 @@
 enum kcp_range_reorder { KCP_REORDER_HIGHEST, KCP_REORDER_LOWEST, KCP_REORDER_RANDOM };
 /* What finds the primitives that hold a query. */
 enum kcp_range_index { KCP_RANGE_INDEX_AUTO, KCP_RANGE_INDEX_BVH, KCP_RANGE_INDEX_GRID };
-/* What bounds a primitive's neighbourhood along the indexing dimensions. */
-enum kcp_range_bound { KCP_BOUND_SPHERE, KCP_BOUND_BOX };
+/* What bounds a primitive's neighbourhood. */
+enum kcp_range_bound {
+  KCP_BOUND_SPHERE, /* a sphere in the three indexing dimensions, as in the paper */
+  KCP_BOUND_BOX,    /* a box in these */
+  KCP_BOUND_FULL /* that box, and a sphere in all dimensions, by more of which points are grouped */
+};
 /* Which points of the refinement are staged in shared memory (a thread's own buffer on a CPU). */
 enum kcp_range_refine {
   KCP_REFINE_SHARED_BOTH,

@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-#define KCP_RANGE_AXES 3 /* what ray tracing indexes */
+#define KCP_RANGE_AXES 3  /* what ray tracing indexes */
+#define KCP_GROUP_AXES 16 /* along which points are grouped with KCP_BOUND_FULL */
 
 struct kcp_range_frame {
   uint32_t axes;                      /* 1 to 3 */
@@ -108,6 +109,12 @@ KCP_HD static inline uint64_t kcp_frame_morton_key(struct kcp_frame_point point)
 
 /* ---- the balanced kd-tree ---- */
 
+/* How many of the dimensions with the highest variance the tree may split along. */
+static inline uint32_t kcp_group_axes(uint32_t dimensions, enum kcp_range_bound bound) {
+  const uint32_t most = bound == KCP_BOUND_FULL ? KCP_GROUP_AXES : KCP_RANGE_AXES;
+  return dimensions < most ? dimensions : most;
+}
+
 /* Levels of the tree over n >= 1 points for --kd-height: floor(ln n) when it is 0, and not more
  * than it takes for one point a leaf. */
 static inline uint32_t kcp_kd_height(uint64_t n, uint64_t wanted) {
@@ -133,7 +140,7 @@ KCP_HD static inline double kcp_range_reach(double eps, double magnitude) {
 
 /* The box of the neighbourhood of points in the box low .. high; `radius` is the largest distance
  * of a point from that box's centre along the axes. With KCP_BOUND_SPHERE it is the box around
- * their bounding sphere grown by eps, as in the paper; with KCP_BOUND_BOX theirs grown by eps. */
+ * their bounding sphere grown by eps, as in the paper; else theirs grown by eps. */
 KCP_HD static inline struct kcp_primitive_box kcp_primitive_box_of(
     const struct kcp_range_frame *frame, const double *low, const double *high, double radius,
     double eps, enum kcp_range_bound bound) {

@@ -20,6 +20,7 @@ static void destroy(struct kcp_range_join *join) {
   free(join->queries.places);
   free(join->queries.rows);
   free(join->firsts);
+  free(join->bounds);
   free(join->order);
   free(join->variances);
   free(join);

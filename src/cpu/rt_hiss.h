@@ -2,12 +2,13 @@
 #ifndef KCP_CPU_RT_HISS_H
 #define KCP_CPU_RT_HISS_H
 
+#include "kcp/range_boxes.h"
+#include "kcp/range_built_index.h"
 #include "kcp/range_join.h"
 #include "kcp/range_limit.h"
 #include "kcp/range_primitives.h"
 #include "kcp/range_tasks.h"
 #include "radix_sort.h"
-#include "kcp/range_built_index.h"
 
 /* Points in the order in which they are worked on, their dimensions by variance. */
 struct kcp_rearranged {
@@ -29,6 +30,7 @@ struct kcp_range_join {
   uint64_t largest_primitive;  /* |L|: points of the largest */
   uint32_t *firsts;            /* where the points of a primitive begin, and one behind */
   struct kcp_built_index index;
+  double *bounds; /* of primitives in all dimensions, with KCP_BOUND_FULL (range_boxes.h); owned */
   struct kcp_rearranged points;  /* D' */
   struct kcp_rearranged queries; /* of a block that is not D itself */
   struct kcp_radix_sorter sorter;
@@ -48,6 +50,18 @@ static inline struct kcp_frame_point kcp_rearranged_frame_point(const struct kcp
                                                                 uint64_t i) {
   return kcp_frame_point_of(&join->frame, points->given->coordinates, points->given->stride,
                             points->places[i]);
+}
+
+/* The next primitive that a query meets; `row` is the query's. */
+static inline bool kcp_rt_next(const struct kcp_range_join *join, struct kcp_primitive_walk *walk,
+                               const double *row, uint32_t *primitive) {
+  const uint32_t dimensions = join->plan.dimensions;
+  while (kcp_primitive_walk_next(&join->index.index, walk, primitive))
+    if (join->plan.options.bound != KCP_BOUND_FULL ||
+        kcp_box_reaches(dimensions, row, join->bounds + 2 * (uint64_t)*primitive * dimensions,
+                        join->limit.beyond))
+      return true;
+  return false;
 }
 
 /* ---- section IV-D: batches and the two passes over them ---- */

@@ -19,9 +19,10 @@ void kcp_rt_hiss_first_test(const struct kcp_range_join *join, const struct kcp_
 #pragma omp parallel for schedule(dynamic, 256)
   for (uint64_t q = 0; q < queries->count; ++q) {
     struct kcp_primitive_walk walk =
-        kcp_walk_begin(index, kcp_rearranged_frame_point(join, queries, q));
+        kcp_primitive_walk_begin(index, kcp_rearranged_frame_point(join, queries, q));
     uint32_t primitive, met = 0;
-    while (kcp_walk_next(index, &walk, &primitive)) ++met;
+    const double *row = queries->rows + q * join->plan.dimensions;
+    while (kcp_rt_next(join, &walk, row, &primitive)) ++met;
     hits[q] = met;
   }
 }
@@ -65,9 +66,10 @@ static void count_entries(const struct kcp_range_join *join, const struct kcp_rt
     uint64_t *own = places + thread * join->primitive_count;
     for (uint64_t q = share.first; q < share.last; ++q) {
       struct kcp_primitive_walk walk =
-          kcp_walk_begin(index, kcp_rearranged_frame_point(join, batch->queries, q));
+          kcp_primitive_walk_begin(index, kcp_rearranged_frame_point(join, batch->queries, q));
       uint32_t primitive;
-      while (kcp_walk_next(index, &walk, &primitive)) ++own[primitive];
+      const double *row = batch->queries->rows + q * join->plan.dimensions;
+      while (kcp_rt_next(join, &walk, row, &primitive)) ++own[primitive];
     }
   }
 }
@@ -97,9 +99,10 @@ static void write_entries(const struct kcp_range_join *join, struct kcp_rt_batch
     uint64_t *own = places + thread * join->primitive_count;
     for (uint64_t q = share.first; q < share.last; ++q) {
       struct kcp_primitive_walk walk =
-          kcp_walk_begin(index, kcp_rearranged_frame_point(join, batch->queries, q));
+          kcp_primitive_walk_begin(index, kcp_rearranged_frame_point(join, batch->queries, q));
       uint32_t primitive;
-      while (kcp_walk_next(index, &walk, &primitive))
+      const double *row = batch->queries->rows + q * join->plan.dimensions;
+      while (kcp_rt_next(join, &walk, row, &primitive))
         batch->entries[own[primitive]++] = (uint32_t)q;
     }
   }

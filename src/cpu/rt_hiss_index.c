@@ -44,7 +44,8 @@ static void order_dimensions(struct kcp_range_join *join, const struct kcp_point
   kcp_range_variances(reference, join->variances);
   kcp_range_order(join->variances, dimensions, join->plan.options.reorder, join->order);
   double *low = join->variances, *high = join->variances + dimensions;
-  for (uint32_t j = 0; j < dimensions && j < KCP_RANGE_AXES; ++j) {
+  const uint32_t axes = kcp_group_axes(dimensions, join->plan.options.bound);
+  for (uint32_t j = 0; j < axes; ++j) {
     const uint32_t dimension = join->order[j];
     const double *column = kcp_points_column(reference, dimension);
     double least = INFINITY, greatest = -INFINITY;
@@ -64,17 +65,19 @@ static void order_dimensions(struct kcp_range_join *join, const struct kcp_point
 static enum kcp_status group_points(struct kcp_range_join *join, const struct kcp_points *reference,
                                     uint32_t *places, struct kcp_error *error) {
   const uint64_t n = reference->count;
-  const float *axes[KCP_RANGE_AXES];
-  float *values = malloc((n * KCP_RANGE_AXES + 1) * sizeof *values);
-  if (values == NULL) return kcp_out_of_memory(error, "a kd-tree", n * KCP_RANGE_AXES * 4);
-  for (uint32_t j = 0; j < join->frame.axes; ++j) {
-    const double *column = kcp_points_column(reference, join->frame.dimension[j]);
+  const uint32_t axis_count = kcp_group_axes(join->plan.dimensions, join->plan.options.bound);
+  const float *axes[KCP_GROUP_AXES];
+  float *values = malloc((n * axis_count + 1) * sizeof *values);
+  if (values == NULL) return kcp_out_of_memory(error, "a kd-tree", n * axis_count * 4);
+  for (uint32_t j = 0; j < axis_count; ++j) {
+    const double *column = kcp_points_column(reference, join->order[j]);
+    const double origin = join->variances[join->order[j]]; /* the lower corner */
     float *axis = values + j * n;
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < n; ++i) axis[i] = kcp_into_frame(&join->frame, j, column[i]);
+    for (uint64_t i = 0; i < n; ++i) axis[i] = (float)((column[i] - origin) * join->frame.scale);
     axes[j] = axis;
   }
-  kcp_kd_tree_order(n, join->frame.axes, axes, join->height, places);
+  kcp_kd_tree_order(n, axis_count, axes, join->height, places);
   free(values);
   return KCP_OK;
 }
@@ -168,6 +171,30 @@ static enum kcp_status rearrange(struct kcp_range_join *join, const uint32_t *gr
   return KCP_OK;
 }
 
+/* Boxes around the points of each primitive in all dimensions. */
+static enum kcp_status bound_fully(struct kcp_range_join *join, struct kcp_error *error) {
+  const uint32_t dimensions = join->plan.dimensions;
+  const uint64_t count = join->primitive_count;
+  free(join->bounds);
+  join->bounds = malloc((2 * count * dimensions + 1) * sizeof *join->bounds);
+  if (join->bounds == NULL)
+    return kcp_out_of_memory(error, "boxes", 2 * count * dimensions * sizeof *join->bounds);
+#pragma omp parallel for schedule(dynamic, 16)
+  for (uint64_t primitive = 0; primitive < count; ++primitive) {
+    double *bounds = join->bounds + 2 * primitive * dimensions;
+    for (uint32_t j = 0; j < dimensions; ++j) {
+      double low = INFINITY, high = -INFINITY;
+      for (uint64_t i = join->firsts[primitive]; i < join->firsts[primitive + 1]; ++i) {
+        low = fmin(low, join->points.rows[i * dimensions + j]);
+        high = fmax(high, join->points.rows[i * dimensions + j]);
+      }
+      bounds[2 * j] = low;
+      bounds[2 * j + 1] = high;
+    }
+  }
+  return KCP_OK;
+}
+
 static enum kcp_status reserve_primitives(struct kcp_range_join *join, uint64_t count,
                                           struct kcp_error *error) {
   join->primitive_count = count;
@@ -197,6 +224,11 @@ static enum kcp_status build(struct kcp_range_join *join, const struct kcp_point
   status = reserve_primitives(join, leaves->count, error);
   if (status == KCP_OK) status = rearrange(join, grouped, leaves, error);
   work->phase_s[KCP_RANGE_PHASE_REARRANGE] += kcp_now() - started;
+  if (status != KCP_OK) return status;
+
+  started = kcp_now();
+  if (join->plan.options.bound == KCP_BOUND_FULL) status = bound_fully(join, error);
+  work->phase_s[KCP_RANGE_PHASE_PRIMITIVES] += kcp_now() - started;
   if (status != KCP_OK) return status;
 
   started = kcp_now();

@@ -185,6 +185,8 @@ static void run_variants(struct job job) {
       {.refine = KCP_REFINE_SHARED_NONE, .result = KCP_RESULT_MASK_RAW, .kd_height = 4},
       {.result = KCP_RESULT_PAIRS, .sort_work = KCP_SWITCH_OFF, .work_per_thread = 1},
       {.result = KCP_RESULT_MASK_RAW, .fixed_work = KCP_SWITCH_OFF, .kd_height = 2},
+      {.bound = KCP_BOUND_FULL},
+      {.bound = KCP_BOUND_FULL, .kd_height = KCP_KD_HEIGHT_MAX, .reorder = KCP_REORDER_LOWEST},
       {.index = KCP_RANGE_INDEX_GRID, .kd_height = KCP_KD_HEIGHT_MAX, .bound = KCP_BOUND_BOX}};
   for (size_t i = 0; i < COUNT(variants); ++i) {
     static unsigned turn;
