@@ -7,6 +7,7 @@
 
 #include "kcp/backend.h"
 #include "kcp/measurement.h"
+#include "kcp/range_join.h"
 
 enum kcp_status kcp_cuda_failure(cudaError_t code, const char *expression, const char *file,
                                  int line, struct kcp_error *error) {
@@ -130,6 +131,12 @@ extern const struct kcp_threshold_engine kcp_cuda_threshold_engine; /* threshold
 extern const struct kcp_top_k_engine kcp_cuda_top_k_engine;         /* top_k.cu */
 extern const struct kcp_transfer_engine kcp_cuda_transfer_engine;   /* transfer.cu */
 extern const struct kcp_influence_engine kcp_cuda_influence_engine; /* influence.cu */
+extern const struct kcp_range_engine kcp_cuda_range_brute;          /* range_engines.cu */
+extern const struct kcp_range_engine kcp_cuda_rt_hiss;              /* range_engines.cu */
+
+/* By enum kcp_range_method; the grid is a baseline of the CPU. */
+static const struct kcp_range_engine *const range_joins[KCP_RANGE_METHODS] = {
+    &kcp_cuda_range_brute, nullptr, &kcp_cuda_rt_hiss};
 
 static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp_error *error) {
   memset(info, 0, sizeof *info);
@@ -177,6 +184,7 @@ const struct kcp_backend *kcp_backend_cuda(void) {
                                              &kcp_cuda_threshold_engine,
                                              &kcp_cuda_top_k_engine,
                                              &kcp_cuda_influence_engine,
+                                             range_joins,
                                              &kcp_cuda_transfer_engine};
   return &backend;
 }

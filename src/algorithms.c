@@ -4,6 +4,7 @@
 
 #include "kcp/influence_query.h"
 #include "kcp/pair_search.h"
+#include "kcp/range_join.h"
 #include "kcp/threshold_search.h"
 #include "kcp/top_k.h"
 
@@ -55,6 +56,23 @@ static const enum kcp_influence_answer_kind influence_partners = KCP_INFLUENCE_P
 #define INFLUENCE_ROW(KIND)                                                     \
   .query = KCP_QUERY_INFLUENCE, .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA, \
   .options = influence_options, .buffers = "-", .variant = &(KIND)
+static const char *const range_options[] = {"eps", "selectivity", NULL};
+
+static const char *const range_grid_options[] = {"eps", "selectivity", "reorder", "grid-dims",
+                                                 NULL};
+
+static const char *const rt_hiss_options[] = {
+    "eps",       "selectivity", "reorder",      "kd-height",       "index",
+    "bound",     "refine",      "result",       "work-per-thread", "shared-memory",
+    "sort-work", "fixed-work",  "copy-threads", "pinned",          "host-memory",
+    NULL};
+
+static const enum kcp_range_method by_brute_force = KCP_RANGE_BRUTE;
+static const enum kcp_range_method by_grid = KCP_RANGE_GRID;
+static const enum kcp_range_method by_primitives = KCP_RANGE_RT_HISS;
+
+#define RANGE_ROW(METHOD, OPTIONS) \
+  .query = KCP_QUERY_RANGE_JOIN, .options = (OPTIONS), .buffers = "-", .variant = &(METHOD)
 
 const struct kcp_algorithm kcp_algorithms[] = {
     {.name = "dbfs",
@@ -147,6 +165,27 @@ const struct kcp_algorithm kcp_algorithms[] = {
          "--min-weight with that of every q of Q'.",
      .source = "influence 2-3",
      INFLUENCE_ROW(influence_partners)},
+    {.name = "rt-hiss",
+     .summary = "all pairs within eps, in many dimensions: primitives, then refinement",
+     .description =
+         "Groups points by a kd-tree in three dimensions, finds the groups whose neighbourhood "
+         "holds a query through a hierarchy of boxes, and ranks the query against their points.",
+     .source = "RT-HiSS IV",
+     .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA,
+     RANGE_ROW(by_primitives, rt_hiss_options)},
+    {.name = "range-brute",
+     .summary = "all pairs within eps: brute force",
+     .description = "Ranks every pair of a point and a query. The baseline of range joins.",
+     .source = "RT-HiSS II-B",
+     .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA,
+     RANGE_ROW(by_brute_force, range_options)},
+    {.name = "range-grid",
+     .summary = "all pairs within eps: cells of side eps in up to 6 dimensions",
+     .description = "Sorts points by cell, in the dimensions in which they are spread most, and "
+                    "ranks each query against the points of the cells around its own.",
+     .source = "RT-HiSS II-B, GDS-Join",
+     .backends = KCP_BACKEND_CPU,
+     RANGE_ROW(by_grid, range_grid_options)},
     {.name = NULL}};
 
 const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
@@ -154,6 +193,10 @@ const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
     if (strcmp(name, row->name) == 0 || (row->spelling != NULL && strcmp(name, row->spelling) == 0))
       return row;
   return NULL;
+}
+
+const struct kcp_algorithm *kcp_range_choose(const struct kcp_backend *backend) {
+  return kcp_algorithm_find(backend->kind == KCP_BACKEND_CPU ? "range-grid" : "rt-hiss");
 }
 
 const struct kcp_algorithm *kcp_algorithm_choose(const struct kcp_request *request,

@@ -7,6 +7,7 @@
 
 #include "kcp/algorithm.h"
 #include "kcp/commands.h"
+#include "kcp/range_query.h"
 #include "kcp/text.h"
 #include "kcp/top_k_query.h"
 
@@ -73,6 +74,39 @@ const struct kcp_flag kcp_flags[] = {
      "FILE", NULL, "none", "influence: a map, .png or .asc"},
     {"map-show", KCP_FLAG_TEXT, QUERY, FIELD(influence.map_show), 0, 0,
      "p:ID|q:ID|pair:ID1,ID2", NULL, "none", "influence: regions that the map paints"},
+    {"eps", KCP_FLAG_REAL, ASKING, FIELD(range.eps), 0, INFINITY,
+     "R", "units of the data", "none", "range join: all pairs at most this far apart"},
+    {"selectivity", KCP_FLAG_REAL, ASKING, FIELD(range.selectivity), 0, INFINITY,
+     "S", "neighbours a query", "none", "range join: find eps for it by sampling"},
+    {"reorder", KCP_FLAG_CHOICE, QUERY, FIELD(range.reorder), 0, 0,
+     "highest|lowest|random", NULL, "highest", "range join: variance of the dimensions that come first"},
+    {"kd-height", KCP_FLAG_COUNT_MAX, QUERY, FIELD(range.kd_height), 1, 64,
+     "H|max", "levels", "ln |D|", "rt-hiss: of the kd-tree; max puts one point in a primitive"},
+    {"index", KCP_FLAG_CHOICE, QUERY, FIELD(range.index), 0, 0,
+     "auto|bvh|grid", NULL, "auto: bvh", "rt-hiss: what finds the primitives of a query"},
+    {"bound", KCP_FLAG_CHOICE, QUERY, FIELD(range.bound), 0, 0,
+     "sphere|box|full", NULL, "sphere", "rt-hiss: around a primitive's points; full: in all dimensions"},
+    {"refine", KCP_FLAG_CHOICE, QUERY, FIELD(range.refine), 0, 0,
+     "shared-both|shared-primitive|shared-query|shared-none", NULL, "shared-both",
+     "rt-hiss: points staged in shared memory"},
+    {"result", KCP_FLAG_CHOICE, QUERY, FIELD(range.result), 0, 0,
+     "mask|mask-raw|pairs", NULL, "mask", "rt-hiss: how results leave the refinement"},
+    {"sort-work", KCP_FLAG_CHOICE, QUERY, FIELD(range.sort_work), 0, 0,
+     "on|off", NULL, "on", "rt-hiss: heavy primitives first"},
+    {"fixed-work", KCP_FLAG_CHOICE, QUERY, FIELD(range.fixed_work), 0, 0,
+     "on|off", NULL, "on", "rt-hiss: equal work for each block"},
+    {"work-per-thread", KCP_FLAG_COUNT, QUERY, FIELD(range.work_per_thread), 1, 1048576,
+     "N", "comparisons", "128", "rt-hiss: of a block's threads"},
+    {"shared-memory", KCP_FLAG_SIZE, QUERY, FIELD(range.shared_memory_bytes), 1, ANY_COUNT,
+     "SIZE", "bytes", "what there is", "rt-hiss: of a block; on the CPU of a thread's stage"},
+    {"copy-threads", KCP_FLAG_COUNT, QUERY, FIELD(range.copy_threads), 1, 256,
+     "N", NULL, "8", "rt-hiss on a GPU: threads that copy results"},
+    {"pinned", KCP_FLAG_SIZE, QUERY, FIELD(range.pinned_bytes), 1, ANY_COUNT,
+     "SIZE", "bytes", "16M", "rt-hiss on a GPU: staging memory that they share"},
+    {"host-memory", KCP_FLAG_CHOICE, QUERY, FIELD(range.host_memory), 0, 0,
+     "pinned|pageable", NULL, "pinned", "rt-hiss on a GPU: where results are copied to"},
+    {"grid-dims", KCP_FLAG_COUNT, QUERY, FIELD(range.grid_dimensions), 1, 6,
+     "N", NULL, "6, or all", "range join: dimensions of the grid"},
     {"device", KCP_FLAG_DEVICE, QUERY, 0, 0, 1023,
      "auto|cpu|cuda|cuda:N", NULL, "auto", "auto takes a GPU where there is one"},
     {"memory", KCP_FLAG_SIZE, QUERY, FIELD(memory_bytes), 1, ANY_COUNT,
@@ -171,6 +205,7 @@ struct kcp_request kcp_request_defaults(void) {
                                 .k = 10,
                                 .metric = {KCP_L2, 2},
                                 .max_distance = INFINITY,
+                                .range = {.eps = NAN, .selectivity = NAN},
                                 .runs = 1,
                                 .influence = {.grid = {400, 400}},
                                 .generate = kcp_generate_defaults()};
@@ -344,6 +379,10 @@ enum kcp_status kcp_flag_parse(const struct kcp_flag *flag, const char *text,
       status = parse_count(flag, text, &number, error);
       if (status == KCP_OK) *(uint32_t *)field = (uint32_t)number;
       return status;
+    case KCP_FLAG_COUNT_MAX:
+      if (strcmp(text, "max") != 0) return parse_count(flag, text, field, error);
+      *(uint64_t *)field = UINT64_MAX;
+      return KCP_OK;
     case KCP_FLAG_SIZE: return parse_size(flag, text, field, error);
     case KCP_FLAG_REAL: return parse_real(flag, text, field, error);
     case KCP_FLAG_CHOICE: return parse_choice(flag, text, field, error);
@@ -484,6 +523,13 @@ static enum kcp_status unknown_command(const char *word, struct kcp_error *error
                   word, near.word);
 }
 
+static enum kcp_status take_range_join(const struct operands *operands, struct kcp_error *error) {
+  if (operands->count == 1 || operands->count == 2) return KCP_OK;
+  return kcp_fail(error, KCP_BAD_INPUT,
+                  "a range join takes one file, joined with itself, or two, but %d were given",
+                  operands->count);
+}
+
 static enum kcp_status take_query(const struct operands *operands, struct kcp_request *request,
                                   struct kcp_error *error) {
   int wanted = request->self ? 1 : 2;
@@ -496,6 +542,7 @@ static enum kcp_status take_query(const struct operands *operands, struct kcp_re
         "%s takes one file of values (.f32 .f64 .i32 .u32 .i64 .npy), but %d were given",
         request->algorithm, operands->count);
   }
+  if (kcp_asks_for_range_join(request)) return take_range_join(operands, error);
   if (operands->count == 0)
     return kcp_fail(error, KCP_BAD_INPUT,
                     "a query takes two files, D1 and D2, or --self and one (kcp help shows "
@@ -635,8 +682,14 @@ static enum kcp_status check_distinct(const struct kcp_request *request, struct 
 static enum kcp_status check_outputs(const struct kcp_request *request, struct kcp_error *error) {
   if (request->command != KCP_COMMAND_QUERY && request->command != BENCH) return KCP_OK;
   const char *out = request->out_path;
-  if (out != NULL && !has_ending(out, ".csv") && !has_ending(out, ".json") &&
-      strncmp(out, "/dev/", 5) != 0)
+  if (kcp_asks_for_range_join(request)) {
+    if (out != NULL && !has_ending(out, ".csv") && !has_ending(out, ".npy") &&
+        strncmp(out, "/dev/", 5) != 0)
+      return kcp_fail(
+          error, KCP_BAD_INPUT,
+          "--out %s: pairs of a range join are written as .csv or .npy; end the name so", out);
+  } else if (out != NULL && !has_ending(out, ".csv") && !has_ending(out, ".json") &&
+             strncmp(out, "/dev/", 5) != 0)
     return kcp_fail(error, KCP_BAD_INPUT,
                     "--out %s: an answer is written as .csv or .json; end the name so", out);
   return check_distinct(request, error);

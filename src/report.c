@@ -9,6 +9,7 @@
 
 #include "kcp/json_text.h"
 #include "kcp_version.h"
+#include "range_report.h"
 
 /* jansson's integers are signed: what exceeds them becomes a real. */
 static json_t *counter(uint64_t value) {
@@ -287,6 +288,19 @@ static json_t *answer(const struct kcp_result *result) {
   return object;
 }
 
+static json_t *any_parameters(const struct kcp_request *request, const struct kcp_result *result) {
+  if (result->top_k != NULL) return top_k_parameters(request, result);
+  if (result->influence != NULL) return influence_parameters(result->influence);
+  if (result->range != NULL) return kcp_range_report_parameters(request, result);
+  return parameters(request, result);
+}
+
+static json_t *any_answer(const struct kcp_result *result) {
+  if (result->top_k != NULL) return top_k_answer(result);
+  if (result->influence != NULL) return influence_answer(result);
+  return result->range != NULL ? kcp_range_report_answer(result) : answer(result);
+}
+
 static json_t *one_result(const struct kcp_request *request, const struct kcp_result *result) {
   json_t *object = json_object();
   bool wrong = result->status == KCP_RESULT_WRONG;
@@ -297,10 +311,7 @@ static json_t *one_result(const struct kcp_request *request, const struct kcp_re
   json_object_set_new(object, "backend",
                       result->backend != NULL ? text(result->backend->name) : json_null());
   json_object_set_new(object, "datasets", datasets(result));
-  json_object_set_new(object, "parameters",
-                      result->influence != NULL ? influence_parameters(result->influence)
-                      : result->top_k != NULL   ? top_k_parameters(request, result)
-                                                : parameters(request, result));
+  json_object_set_new(object, "parameters", any_parameters(request, result));
   json_object_set_new(object, "status", text(wrong ? "wrong" : "ok"));
   json_object_set_new(object, "reason", wrong ? text(result->reason) : json_null());
   set_times(object, result);
@@ -308,10 +319,9 @@ static json_t *one_result(const struct kcp_request *request, const struct kcp_re
   json_object_set_new(object, "peak_device_bytes", counter(device_bytes));
   json_object_set_new(object, "floor_s", result->floor_s > 0 ? real(result->floor_s) : json_null());
   json_object_set_new(object, "peak_host_bytes", counter(result->peak_host_bytes));
-  json_object_set_new(object, "answer",
-                      result->influence != NULL ? influence_answer(result)
-                      : result->top_k != NULL   ? top_k_answer(result)
-                                                : answer(result));
+  if (result->range != NULL)
+    json_object_set_new(object, "range_join", kcp_range_report_work(result));
+  json_object_set_new(object, "answer", any_answer(result));
   return object;
 }
 

@@ -5,6 +5,7 @@
 #include "kcp/report.h"
 #include "kcp/text.h"
 #include "kcp_version.h"
+#include "range_report.h"
 
 #define SHORTEST_SHOWN_SECONDS 1e-6
 
@@ -132,10 +133,13 @@ void kcp_summary_end(FILE *stream, const struct kcp_request *request,
     print_values(stream, result);
   else if (result->influence != NULL)
     kcp_influence_summary_end(stream, result->influence, result->verified);
+  else if (result->range != NULL)
+    kcp_range_summary(stream, result);
   else
     print_pairs(stream, result);
   if (request->out_path != NULL) fprintf(stream, "  written to %s\n", request->out_path);
   if (result->sample_count == 0) return;
   print_phases(stream, result);
+  if (result->range != NULL) kcp_range_summary_phases(stream, result);
   print_work(stream, result);
 }

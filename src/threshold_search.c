@@ -21,7 +21,7 @@
  * much. */
 #define FIRST_TIGHTENING 32
 #define NEXT_TIGHTENING 8
-#define FEW_PAIRS_LEFT 0x1p16 /* within the rank of the k-th found: no more to gain */
+#define FEW_PAIRS_LEFT 0x1p16              /* within the rank of the k-th found: no more to gain */
 #define PARALLEL_FROM 100000               /* short work on this many pairs is worth all cores */
 #define CAPACITY_LIMIT (UINT64_C(1) << 31) /* indices of points on a device are 32 bits */
 

@@ -17,7 +17,12 @@
 extern "C" {
 #endif
 
-enum kcp_query { KCP_QUERY_CLOSEST_PAIRS, KCP_QUERY_TOP_K, KCP_QUERY_INFLUENCE };
+enum kcp_query {
+  KCP_QUERY_CLOSEST_PAIRS,
+  KCP_QUERY_TOP_K,
+  KCP_QUERY_INFLUENCE,
+  KCP_QUERY_RANGE_JOIN
+};
 
 /* Everything an algorithm works on; owned by the driver (src/commands/query.c). */
 struct kcp_job {
@@ -58,9 +63,9 @@ struct kcp_algorithm {
   const char *buffers;        /* "list heap", or "-" */
   const void *variant;        /* what the module's functions need to tell their rows apart */
 
-  /* The functions below are those of closest-pairs rows; a top-k row has none, its `variant` is its
-   * enum kcp_top_k_method; an influence row has none, its `variant` is its enum
-   * kcp_influence_answer_kind. */
+  /* The functions below are those of closest-pairs rows; others have none: the `variant` of a top-k
+   * row is its enum kcp_top_k_method, that of an influence row its enum kcp_influence_answer_kind,
+   * that of a range join its enum kcp_range_method. */
   /* Whether it can serve the job; KCP_BAD_INPUT or KCP_UNAVAILABLE with the reason and what to use
    * instead, before any work starts. */
   enum kcp_status (*supports)(const struct kcp_job *job, struct kcp_error *error);
@@ -85,6 +90,9 @@ const struct kcp_algorithm *kcp_algorithm_find(const char *name);
 /* What "auto" stands for on this backend. */
 const struct kcp_algorithm *kcp_algorithm_choose(const struct kcp_request *request,
                                                  const struct kcp_backend *backend);
+
+/* The same for a range join. */
+const struct kcp_algorithm *kcp_range_choose(const struct kcp_backend *backend);
 
 #ifdef __cplusplus
 }

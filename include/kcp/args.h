@@ -16,6 +16,7 @@ enum kcp_flag_type {
   KCP_FLAG_SWITCH,     /* bool; takes no value */
   KCP_FLAG_COUNT,      /* uint64_t, plain digits */
   KCP_FLAG_COUNT32,    /* uint32_t, plain digits */
+  KCP_FLAG_COUNT_MAX,  /* uint64_t, plain digits or "max": UINT64_MAX */
   KCP_FLAG_SIZE,       /* uint64_t, bytes: digits with K, M, G or T (powers of 1024) */
   KCP_FLAG_REAL,       /* double, finite */
   KCP_FLAG_CHOICE,     /* enum: the place of the word in `value`, words separated by '|' */

@@ -29,6 +29,7 @@ struct kcp_threshold_engine; /* threshold_search.h */
 struct kcp_top_k_engine;     /* top_k.h */
 struct kcp_transfer_engine;  /* floor.h */
 struct kcp_influence_engine; /* influence.h */
+struct kcp_range_engine;     /* range_join.h */
 
 struct kcp_backend {
   enum kcp_backend_kind kind;
@@ -40,10 +41,14 @@ struct kcp_backend {
       *threshold;                       /* k closest pairs with one threshold; may be NULL */
   const struct kcp_top_k_engine *top_k; /* first values of an array */
   const struct kcp_influence_engine *influence; /* common influence regions */
-  const struct kcp_transfer_engine *transfer;   /* bytes to the device, to measure the floor */
+  const struct kcp_range_engine *const
+      *range_joins; /* by enum kcp_range_method, NULL where it has none; or NULL */
+  const struct kcp_transfer_engine *transfer; /* bytes to the device, to measure the floor */
 };
 
 const struct kcp_backend *kcp_backend_cpu(void);
+/* Host memory that can be allocated without swapping. */
+uint64_t kcp_host_free_bytes(void);
 /* Also there when the program was built without CUDA: its probe then says so. */
 const struct kcp_backend *kcp_backend_cuda(void);
 

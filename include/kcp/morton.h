@@ -1,6 +1,6 @@
-/* Morton keys that adapt to skew: an axis is cut at quantiles of the points, so that neither
- * outliers nor clusters within clusters leave many points with one key. One body for host and
- * device.
+/* Morton keys: of an evenly cut box, and keys that adapt to skew, where an axis is cut at quantiles
+ * of the points, so that neither outliers nor clusters within clusters leave many points with one
+ * key. One body for host and device.
  *
  * Keys only order points: any value is right, near points with near keys are faster. */
 #ifndef KCP_MORTON_H
@@ -32,6 +32,20 @@ KCP_HD static inline uint64_t kcp_spread_bits(uint64_t value) {
   value = (value | value << 8) & UINT64_C(0x100f00f00f00f00f);
   value = (value | value << 4) & UINT64_C(0x10c30c30c30c30c3);
   return (value | value << 2) & UINT64_C(0x1249249249249249);
+}
+
+/* The key of a point in a box with the lower corner `low`, an axis cut evenly: `scale` is 2^21 over
+ * the longest side. Points outside go to its border. */
+KCP_HD static inline uint64_t kcp_morton_key_in_box(uint32_t axes, const double *low, double scale,
+                                                    const double *point) {
+  uint64_t key = 0;
+  for (uint32_t j = 0; j < axes; ++j) {
+    double cell = (point[j] - low[j]) * scale;
+    cell = cell > 0 ? cell : 0;
+    cell = cell < 2097151 ? cell : 2097151;
+    key |= kcp_spread_bits((uint64_t)cell) << j;
+  }
+  return key;
 }
 
 /* The place of a coordinate on its axis, 0 to 2^21 - 1: its piece, and where it lies within. */

@@ -11,6 +11,7 @@
 #include "kcp/influence_options.h"
 #include "kcp/metric.h"
 #include "kcp/ordered_key.h"
+#include "kcp/range_options.h"
 
 enum kcp_device_choice { KCP_DEVICE_AUTO, KCP_DEVICE_CPU, KCP_DEVICE_CUDA };
 enum kcp_buffer_choice { KCP_CHOOSE_BUFFER, KCP_CHOOSE_LIST, KCP_CHOOSE_HEAP };
@@ -59,6 +60,7 @@ struct kcp_request {
   bool resident;                    /* --resident, of a top-k */
 
   struct kcp_influence_options influence;
+  struct kcp_range_options range;
 
   /* parameters of the k-CP paper; 0 = automatic */
   enum kcp_buffer_choice buffer;

@@ -4,6 +4,7 @@
 
 #include "kcp/algorithm.h"
 #include "kcp/influence_query.h"
+#include "kcp/range_query.h"
 #include "kcp/statistics.h"
 #include "kcp/top_k_query.h"
 
@@ -30,6 +31,7 @@ struct kcp_result {
 
   const struct kcp_top_k_result *top_k; /* of a top-k query, in place of all about pairs; or NULL */
   const struct kcp_influence_result *influence; /* of an influence query, likewise; or NULL */
+  const struct kcp_range_result *range; /* of a range join, in place of k-th and order; or NULL */
 
   struct kcp_dataset_facts datasets[2];
   int dataset_count;

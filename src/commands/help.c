@@ -14,7 +14,7 @@ static void print_overview(void) {
   puts("  kcp --k 10 D1.bin D2.bin           the 10 closest pairs between two files");
   puts("  kcp --self --k 10 D.csv            the 10 closest pairs within one file");
   puts("  kcp --k 64 values.f32              the 64 largest values of an array");
-  puts("  kcp gen uniform 1M D.bin --seed 7  a million random points to try it on");
+  puts("  kcp --eps 0.05 D.csv               all pairs within 0.05 of each other");
   puts("\nusage: kcp [options] D1 D2, or a command:");
   for (const struct kcp_command *command = kcp_commands; command->name != NULL; ++command)
     if (command->kind != KCP_COMMAND_QUERY && command->kind != KCP_COMMAND_HELP)
@@ -111,11 +111,11 @@ static void print_algorithm(const struct kcp_algorithm *algorithm) {
   puts(legend);
   print_device(algorithm);
   const char *name = algorithm->spelling != NULL ? algorithm->spelling : algorithm->name;
-  static const char *const files_of[] = {[KCP_QUERY_CLOSEST_PAIRS] = "D1.bin D2.bin",
-                                         [KCP_QUERY_TOP_K] = "values.f32",
-                                         [KCP_QUERY_INFLUENCE] = "--min-weight 20 P.csv Q.csv"};
-  const char *files = files_of[algorithm->query];
-  printf("\nexample:\n  kcp --algo %s --k 140 %s\n", name, files);
+  static const char *const rest[] = {[KCP_QUERY_CLOSEST_PAIRS] = "--k 140 D1.bin D2.bin",
+                                     [KCP_QUERY_TOP_K] = "--k 140 values.f32",
+                                     [KCP_QUERY_INFLUENCE] = "--k 140 --min-weight 20 P.csv Q.csv",
+                                     [KCP_QUERY_RANGE_JOIN] = "--eps 0.05 D.csv"};
+  printf("\nexample:\n  kcp --algo %s %s\n", name, rest[algorithm->query]);
 }
 
 static enum kcp_status unknown_topic(const char *topic, struct kcp_error *error) {

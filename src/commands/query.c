@@ -9,6 +9,7 @@
 #include "kcp/execute.h"
 #include "kcp/floor.h"
 #include "kcp/influence_query.h"
+#include "kcp/range_query.h"
 #include "kcp/report.h"
 #include "kcp/scan.h"
 #include "kcp/top_k_query.h"
@@ -224,6 +225,7 @@ static enum kcp_status run(struct query *query, struct kcp_error *error) {
 enum kcp_status kcp_command_query(const struct kcp_request *request, struct kcp_error *error) {
   if (kcp_asks_for_top_k(request)) return kcp_top_k_query(request, error);
   if (kcp_asks_for_influence(request)) return kcp_influence_query(request, error);
+  if (kcp_asks_for_range_join(request)) return kcp_range_query(request, error);
   struct query query = {.request = request};
   query.job.request = request;
   query.job.progress = &query.progress;

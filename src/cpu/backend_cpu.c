@@ -3,13 +3,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kcp/backend.h"
+#include "kcp/range_join.h"
 
 extern const struct kcp_pair_engine kcp_cpu_pair_engine;           /* list_search.c */
 extern const struct kcp_threshold_engine kcp_cpu_threshold_engine; /* threshold_search.c */
 extern const struct kcp_top_k_engine kcp_cpu_top_k_engine;         /* top_k.c */
 extern const struct kcp_transfer_engine kcp_cpu_transfer_engine;   /* transfer.c */
 extern const struct kcp_influence_engine kcp_cpu_influence_engine; /* influence.c */
+extern const struct kcp_range_engine kcp_cpu_range_brute;          /* range_brute.c */
+extern const struct kcp_range_engine kcp_cpu_range_grid;           /* range_grid.c */
+extern const struct kcp_range_engine kcp_cpu_rt_hiss;              /* rt_hiss.c */
+
+static const struct kcp_range_engine *const range_joins[KCP_RANGE_METHODS] = {
+    [KCP_RANGE_BRUTE] = &kcp_cpu_range_brute,
+    [KCP_RANGE_GRID] = &kcp_cpu_range_grid,
+    [KCP_RANGE_RT_HISS] = &kcp_cpu_rt_hiss};
 
 static void read_processor_name(char *name, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");
@@ -38,6 +46,10 @@ static uint64_t available_bytes(uint64_t otherwise) {
   return (uint64_t)kilobytes * 1024;
 }
 
+uint64_t kcp_host_free_bytes(void) {
+  return available_bytes((uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
 static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp_error *error) {
   (void)error;
   memset(info, 0, sizeof *info);
@@ -46,7 +58,7 @@ static enum kcp_status probe(int index, struct kcp_device_info *info, struct kcp
   info->units = (uint32_t)omp_get_max_threads();
   info->thread_slots = info->units;
   info->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-  info->free_bytes = available_bytes(info->memory_bytes);
+  info->free_bytes = kcp_host_free_bytes();
   return KCP_OK;
 }
 
@@ -58,6 +70,7 @@ const struct kcp_backend *kcp_backend_cpu(void) {
                                              .threshold = &kcp_cpu_threshold_engine,
                                              .top_k = &kcp_cpu_top_k_engine,
                                              .influence = &kcp_cpu_influence_engine,
+                                             .range_joins = range_joins,
                                              .transfer = &kcp_cpu_transfer_engine};
   return &backend;
 }

@@ -148,12 +148,45 @@ static void files_named_like_commands_or_options_stay_files(void **state) {
 
 /* Answers are compared over all values of these. An option of a query that is not among them must
  * carry KCP_CHANGES_ANSWER: a new one is put into one of the two places. */
-static const char *const tuning[] = {
-    "algo",          "device",       "memory",        "threads",  "buffer",
-    "d1-partition",  "d2-partition", "kernel",        "order-d2", "points-per-thread",
-    "out",           "json",         "block-threads", "streams",  "runs",
-    "subpartitions", "warmup",       "verify",        "quiet",    "floor",
-    "resident",      "method",       "map",           "map-show", NULL};
+static const char *const tuning[] = {"algo",
+                                     "device",
+                                     "memory",
+                                     "threads",
+                                     "buffer",
+                                     "d1-partition",
+                                     "d2-partition",
+                                     "kernel",
+                                     "order-d2",
+                                     "points-per-thread",
+                                     "out",
+                                     "json",
+                                     "block-threads",
+                                     "streams",
+                                     "runs",
+                                     "subpartitions",
+                                     "warmup",
+                                     "verify",
+                                     "quiet",
+                                     "floor",
+                                     "resident",
+                                     "method",
+                                     "map",
+                                     "map-show",
+                                     "reorder",
+                                     "kd-height",
+                                     "index",
+                                     "bound",
+                                     "refine",
+                                     "result",
+                                     "sort-work",
+                                     "fixed-work",
+                                     "work-per-thread",
+                                     "shared-memory",
+                                     "copy-threads",
+                                     "pinned",
+                                     "host-memory",
+                                     "grid-dims",
+                                     NULL};
 
 static bool is_tuning(const char *name) {
   for (int i = 0; tuning[i] != NULL; ++i)

@@ -1,0 +1,138 @@
+/* Section IV-D of RT-HiSS on the device, on CUDA cores: a thread a query walks the index.
+ *
+ * The first intersection test counts; its prefix sums are every query's place to write to in the
+ * second pass, so that no position is found by an atomic, and the first pass of a batch needs no
+ * walk of its own. Entries come query after query; a stable radix sort by primitive lists them
+ * primitive after primitive: 8 bytes an entry read and written once for each 8 bits of primitives.
+ */
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+
+#include <cstdlib>
+
+#include "range_join.cuh"
+
+static const int threads = 256;
+
+static unsigned blocks_for(uint64_t count) {
+  return (unsigned)((count + threads - 1) / threads);
+}
+
+__global__ static void count_hits(struct kcp_primitive_index index, struct kcp_range_frame frame,
+                                  struct kcp_device_points queries, uint64_t *hits) {
+  const uint64_t q = (uint64_t)blockIdx.x * threads + threadIdx.x;
+  if (q > queries.count) return;
+  uint32_t primitive, met = 0;
+  if (q < queries.count) {
+    struct kcp_primitive_walk walk = kcp_primitive_walk_begin(
+        &index, kcp_frame_point_of(&frame, queries.columns, queries.count, queries.places[q]));
+    while (kcp_primitive_walk_next(&index, &walk, &primitive)) ++met;
+  }
+  hits[q] = met;
+}
+
+enum kcp_status kcp_rt_hiss_first_test(struct kcp_range_join *join, uint64_t *firsts,
+                                       struct kcp_error *error) {
+  const uint64_t count = join->queries.count;
+  uint64_t *hits, *hit_firsts;
+  size_t bytes = 0;
+  void *scratch;
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_HITS, count + 1, &hits, error));
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_HIT_FIRSTS, count + 1, &hit_firsts, error));
+  count_hits<<<blocks_for(count + 1), threads, 0, join->stream>>>(join->index, join->frame,
+                                                                  join->queries, hits);
+  KCP_CUDA_TRY(cudaGetLastError());
+  KCP_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, hits, hit_firsts, (int64_t)(count + 1),
+                                             join->stream));
+  KCP_TRY(kcp_range_scratch(join, bytes, &scratch, error));
+  KCP_CUDA_TRY(cub::DeviceScan::ExclusiveSum(scratch, bytes, hits, hit_firsts, (int64_t)(count + 1),
+                                             join->stream));
+  KCP_CUDA_TRY(cudaMemcpyAsync(firsts, hit_firsts, (count + 1) * sizeof *firsts,
+                               cudaMemcpyDeviceToHost, join->stream));
+  KCP_CUDA_TRY(cudaStreamSynchronize(join->stream));
+  return KCP_OK;
+}
+
+/* Entries of queries first .. first + count - 1; places less `base`. */
+__global__ static void write_hits(struct kcp_primitive_index index, struct kcp_range_frame frame,
+                                  struct kcp_device_points queries, uint64_t first, uint64_t count,
+                                  const uint64_t *hit_firsts, uint64_t base, uint32_t *met,
+                                  uint32_t *met_by, uint32_t *numbers) {
+  const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
+  if (i >= count) return;
+  const uint64_t q = first + i;
+  uint64_t entry = hit_firsts[q] - base;
+  struct kcp_primitive_walk walk = kcp_primitive_walk_begin(
+      &index, kcp_frame_point_of(&frame, queries.columns, queries.count, queries.places[q]));
+  uint32_t primitive;
+  while (kcp_primitive_walk_next(&index, &walk, &primitive)) {
+    met[entry] = primitive;
+    met_by[entry] = (uint32_t)q;
+    numbers[entry] = (uint32_t)entry;
+    ++entry;
+  }
+}
+
+/* The first of the sorted primitives that is not below each primitive. */
+__global__ static void find_firsts(uint64_t primitives, const uint32_t *sorted, uint64_t count,
+                                   uint64_t *firsts) {
+  const uint64_t primitive = (uint64_t)blockIdx.x * threads + threadIdx.x;
+  if (primitive > primitives) return;
+  uint64_t low = 0, high = count;
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (sorted[middle] < primitive)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  firsts[primitive] = low;
+}
+
+static int bits_of(uint64_t count) {
+  int bits = 1;
+  while (bits < 32 && UINT64_C(1) << bits < count) ++bits;
+  return bits;
+}
+
+enum kcp_status kcp_rt_hiss_meet(struct kcp_range_join *join, struct kcp_range_meeting *meeting,
+                                 struct kcp_range_work *work, struct kcp_error *error) {
+  const uint64_t entries = meeting->intersections, primitives = join->primitive_count;
+  const uint64_t *hit_firsts = kcp_range_array<uint64_t>(join, KCP_BUFFER_HIT_FIRSTS);
+  double started = kcp_now();
+  uint32_t *met, *met_by, *numbers, *sorted, *listed;
+  uint64_t *firsts;
+  size_t bytes = 0;
+  void *scratch;
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_MET, entries, &met, error));
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_MET_BY, entries, &met_by, error));
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_VALUES, entries, &numbers, error));
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_SORTED_MET, entries, &sorted, error));
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_ENTRIES, entries, &listed, error));
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_ENTRY_FIRSTS, primitives + 1, &firsts, error));
+  write_hits<<<blocks_for(meeting->count), threads, 0, join->stream>>>(
+      join->index, join->frame, join->queries, meeting->first, meeting->count, hit_firsts,
+      meeting->query_base, met, met_by, numbers);
+  KCP_CUDA_TRY(cudaGetLastError());
+  KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_FILL_PASS], error));
+
+  const int bits = bits_of(primitives);
+  KCP_CUDA_TRY(cub::DeviceRadixSort::SortPairs(NULL, bytes, met, sorted, numbers, listed,
+                                               (int64_t)entries, 0, bits, join->stream));
+  KCP_TRY(kcp_range_scratch(join, bytes, &scratch, error));
+  KCP_CUDA_TRY(cub::DeviceRadixSort::SortPairs(scratch, bytes, met, sorted, numbers, listed,
+                                               (int64_t)entries, 0, bits, join->stream));
+  find_firsts<<<blocks_for(primitives + 1), threads, 0, join->stream>>>(primitives, sorted, entries,
+                                                                        firsts);
+  KCP_CUDA_TRY(cudaGetLastError());
+  meeting->entry_firsts = (uint64_t *)malloc((primitives + 1) * sizeof *firsts);
+  if (meeting->entry_firsts == NULL)
+    return kcp_out_of_memory(error, "intersections", (primitives + 1) * sizeof *firsts);
+  KCP_CUDA_TRY(cudaMemcpyAsync(meeting->entry_firsts, firsts, (primitives + 1) * sizeof *firsts,
+                               cudaMemcpyDeviceToHost, join->stream));
+  meeting->met = met;
+  meeting->met_by = met_by;
+  meeting->entries = listed;
+  work->intersections += entries;
+  return kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_COUNT_PASS], error);
+}

@@ -1,0 +1,355 @@
+/* The driver of a range join: files are opened, device and algorithm are chosen, eps is found when
+ * a selectivity is asked for, the join runs, and its answer is checked, written and told about. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kcp/backend_choice.h"
+#include "kcp/commands.h"
+#include "kcp/range_query.h"
+#include "kcp/range_writer.h"
+#include "kcp/report.h"
+#include "kcp/scan.h"
+
+struct range_query {
+  const struct kcp_request *request;
+  struct kcp_dataset *datasets[2]; /* owned; the second is NULL in a self-join */
+  struct kcp_dataset *reference, *query;
+  const struct kcp_range_engine *engine;
+  struct kcp_range_join *join; /* owned */
+  struct kcp_range_runner runner;
+  struct kcp_range_pairs pairs; /* those of --out, as far as they fit */
+  uint64_t pairs_budget;        /* bytes for them */
+  uint64_t *counts;             /* owned */
+  double scaled_eps;
+  struct kcp_progress progress;
+  struct kcp_range_result facts_of_answer;
+  struct kcp_result result; /* owned */
+  struct kcp_range_writer out;
+  struct kcp_output_file report; /* --json */
+};
+
+bool kcp_asks_for_range_join(const struct kcp_request *request) {
+  const struct kcp_algorithm *algorithm = kcp_algorithm_find(request->algorithm);
+  if (algorithm != NULL) return algorithm->query == KCP_QUERY_RANGE_JOIN;
+  return !isnan(request->range.eps) || !isnan(request->range.selectivity);
+}
+
+static enum kcp_status check_request(const struct kcp_request *request, struct kcp_error *error) {
+  const bool has_eps = !isnan(request->range.eps);
+  const bool has_selectivity = !isnan(request->range.selectivity);
+  if (has_eps && has_selectivity)
+    return kcp_fail(error, KCP_BAD_INPUT, "--eps and --selectivity: give one of them");
+  if (!has_eps && !has_selectivity)
+    return kcp_fail(error, KCP_BAD_INPUT,
+                    "%s needs --eps R, the search radius, or --selectivity S, from which it is "
+                    "found",
+                    request->algorithm);
+  if (request->metric.kind != KCP_L2)
+    return kcp_fail(error, KCP_BAD_INPUT,
+                    "a range join uses the Euclidean distance; leave --metric out");
+  return KCP_OK;
+}
+
+static enum kcp_status open_files(struct range_query *query, struct kcp_error *error) {
+  const struct kcp_request *request = query->request;
+  const struct kcp_dataset_options options = {.columns = request->columns,
+                                              .text_layout = KCP_TEXT_COORDINATES_ONLY};
+  for (int i = 0; i < request->input_count; ++i) {
+    enum kcp_status status =
+        kcp_dataset_open(request->inputs[i], &options, &query->datasets[i], error);
+    if (status != KCP_OK) return status;
+  }
+  query->reference = query->datasets[0];
+  query->query = request->input_count == 1 ? query->datasets[0] : query->datasets[1];
+  const uint32_t d = kcp_dataset_dimensions(query->reference);
+  const uint32_t q = kcp_dataset_dimensions(query->query);
+  if (d == q) return KCP_OK;
+  return kcp_fail(error, KCP_BAD_INPUT,
+                  "%s has %" PRIu32 " coordinates a record, %s has %" PRIu32
+                  "; both files need the same (--columns chooses)",
+                  request->inputs[0], d, request->inputs[1], q);
+}
+
+static enum kcp_status choose_algorithm(struct range_query *query, struct kcp_error *error) {
+  struct kcp_backend_choice choice;
+  struct kcp_result *result = &query->result;
+  enum kcp_status status = kcp_choose_backend(query->request, &choice, error);
+  if (status != KCP_OK) return status;
+  result->backend = choice.backend;
+  result->device = choice.device;
+  result->no_gpu = choice.no_gpu;
+  result->chosen = strcmp(query->request->algorithm, "auto") == 0;
+  result->algorithm = result->chosen ? kcp_range_choose(choice.backend)
+                                     : kcp_algorithm_find(query->request->algorithm);
+  if ((result->algorithm->backends & choice.backend->kind) == 0 ||
+      choice.backend->range_joins == NULL)
+    return kcp_fail(error, KCP_UNAVAILABLE, "%s does not run on %s; use --device or another --algo",
+                    result->algorithm->name, choice.backend->name);
+  const enum kcp_range_method method = *(const enum kcp_range_method *)result->algorithm->variant;
+  query->engine = choice.backend->range_joins[method];
+  return KCP_OK;
+}
+
+static enum kcp_status find_eps(struct range_query *query, struct kcp_error *error) {
+  const struct kcp_range_options *options = &query->request->range;
+  struct kcp_range_result *facts = &query->facts_of_answer;
+  facts->wanted_selectivity = options->selectivity;
+  facts->eps_was_found = !isnan(options->selectivity);
+  facts->eps = options->eps;
+  facts->self = query->query == query->reference;
+  facts->query_count = kcp_dataset_count(query->query);
+  facts->reference_count = kcp_dataset_count(query->reference);
+  enum kcp_status status = KCP_OK;
+  if (facts->eps_was_found)
+    status = kcp_range_find_eps(query->reference, query->query, options->selectivity, &facts->eps,
+                                error);
+  if (status == KCP_OK)
+    status = kcp_range_scale(query->reference, query->query, facts->eps, &query->progress,
+                             &query->result.scale_exponent, error);
+  if (status != KCP_OK) return status;
+  query->scaled_eps = ldexp(facts->eps, query->result.scale_exponent);
+  kcp_dataset_set_scale(query->reference, query->result.scale_exponent);
+  kcp_dataset_set_scale(query->query, query->result.scale_exponent);
+  return KCP_OK;
+}
+
+static enum kcp_status make_plan(struct range_query *query, struct kcp_error *error) {
+  const struct kcp_request *request = query->request;
+  const struct kcp_result *result = &query->result;
+  const bool on_cpu = result->backend->kind == KCP_BACKEND_CPU;
+  const bool writes = request->out_path != NULL;
+  uint64_t memory = request->memory_bytes;
+  if (memory == 0) memory = result->device.free_bytes / 10 * 9;
+  /* Pairs for --out are held in host memory, of which the CPU's join is a part. */
+  query->pairs_budget = on_cpu ? memory / 2 : kcp_host_free_bytes() / 2;
+  const struct kcp_range_plan plan = {
+      .method = *(const enum kcp_range_method *)result->algorithm->variant,
+      .options = request->range,
+      .eps = query->scaled_eps,
+      .dimensions = kcp_dataset_dimensions(query->reference),
+      .memory_bytes = on_cpu && writes ? memory - query->pairs_budget : memory};
+  enum kcp_status status = query->engine->create(&plan, &result->device, &query->join, error);
+  if (status == KCP_OK)
+    status = kcp_range_runner_create(query->engine, query->join, query->reference, query->query,
+                                     writes, &query->progress, &query->runner, error);
+  if (status != KCP_OK) return status;
+  query->counts = calloc(query->facts_of_answer.query_count + 1, sizeof *query->counts);
+  if (query->counts != NULL) return KCP_OK;
+  return kcp_out_of_memory(error, "counts", query->facts_of_answer.query_count * 8);
+}
+
+static enum kcp_status open_outputs(struct range_query *query, struct kcp_error *error) {
+  enum kcp_status status = KCP_OK;
+  if (query->request->out_path != NULL)
+    status = kcp_range_writer_open(query->request->out_path, &query->out, error);
+  if (status == KCP_OK && query->request->json_path != NULL)
+    status = kcp_output_file_open(query->request->json_path, &query->report, error);
+  query->out.scale_exponent = query->result.scale_exponent;
+  return status;
+}
+
+/* One run from files to counts and, with --out, to pairs in host memory as long as they fit. */
+static enum kcp_status run_once(struct range_query *query, struct kcp_measurement *measurement,
+                                struct kcp_range_work *work, struct kcp_error *error) {
+  const uint64_t query_count = query->facts_of_answer.query_count;
+  struct kcp_range_pairs *pairs = NULL;
+  enum kcp_status status = KCP_OK;
+  const double started = kcp_now();
+  memset(measurement, 0, sizeof *measurement);
+  memset(work, 0, sizeof *work);
+  kcp_range_runner_rewind(&query->runner);
+  if (query->request->out_path != NULL) {
+    pairs = &query->pairs;
+    kcp_range_pairs_free(pairs);
+    status = kcp_range_pairs_begin(
+        0, query_count, query->runner.slice_count, query->runner.capacity.reference_records,
+        kcp_range_writer_wants_ranks(&query->out), query->pairs_budget, pairs, error);
+  }
+  if (status == KCP_OK)
+    status = kcp_range_run(&query->runner, 0, query_count, query->counts, pairs, measurement, work,
+                           error);
+  /* Without D there was nothing to join Q with, but a wrong file is still an error. */
+  if (status == KCP_OK && query->facts_of_answer.reference_count == 0 && query_count > 0)
+    status = kcp_scan(query->query, NULL, NULL, &query->progress, error);
+  measurement->total_s = kcp_now() - started;
+  return status;
+}
+
+/* Runs request->warmup + request->runs times; all answers must agree. */
+static enum kcp_status search(struct range_query *query, struct kcp_error *error) {
+  const uint64_t warmup = query->request->warmup, runs = query->request->runs;
+  struct kcp_result *result = &query->result;
+  struct kcp_range_result *facts = &query->facts_of_answer;
+  enum kcp_status status = KCP_OK;
+  result->warmup_count = warmup;
+  result->samples = calloc(runs, sizeof *result->samples);
+  result->scratch = calloc(runs, sizeof *result->scratch);
+  facts->works = calloc(runs, sizeof *facts->works);
+  if (result->samples == NULL || result->scratch == NULL || facts->works == NULL)
+    return kcp_out_of_memory(error, "the measurements", runs * sizeof *result->samples);
+  for (uint64_t run = 0; run < warmup + runs && status == KCP_OK; ++run) {
+    struct kcp_measurement measurement;
+    struct kcp_range_work work;
+    status = run_once(query, &measurement, &work, error);
+    if (status != KCP_OK) break;
+    const uint64_t checksum = kcp_range_checksum(query->counts, facts->query_count);
+    if (run == 0) result->checksum = checksum;
+    if (checksum != result->checksum)
+      status = kcp_fail(error, KCP_WRONG_ANSWER,
+                        "wrong answer: run %" PRIu64 " differs from the first run", run);
+    if (run < warmup) continue;
+    facts->works[result->sample_count] = work;
+    result->samples[result->sample_count++] = measurement;
+  }
+  kcp_progress_finish(&query->progress);
+  if (status == KCP_INTERRUPTED)
+    kcp_fail(error, status, "stopped at %.0f%%; nothing written", 100 * query->progress.fraction);
+  return status;
+}
+
+static void take_facts(struct range_query *query) {
+  struct kcp_range_result *facts = &query->facts_of_answer;
+  struct kcp_result *result = &query->result;
+  facts->pair_count = 0;
+  for (uint64_t i = 0; i < facts->query_count; ++i) facts->pair_count += query->counts[i];
+  result->range = facts;
+  result->pair_count = facts->pair_count;
+  result->possible_evaluations = (double)facts->query_count * (double)facts->reference_count;
+  result->dataset_count = query->request->input_count;
+  for (int i = 0; i < result->dataset_count; ++i) {
+    const struct kcp_dataset *dataset = query->datasets[i];
+    result->datasets[i] = (struct kcp_dataset_facts){.path = kcp_dataset_path(dataset),
+                                                     .format = kcp_dataset_format(dataset),
+                                                     .count = kcp_dataset_count(dataset),
+                                                     .dimensions = kcp_dataset_dimensions(dataset),
+                                                     .file_bytes = kcp_dataset_file_bytes(dataset)};
+  }
+  result->parameter_count = query->engine->parameters(query->join, result->parameters);
+  result->peak_host_bytes = kcp_peak_host_bytes();
+}
+
+/* A wrong answer is no failure yet: the report tells of it. */
+static enum kcp_status verify(struct range_query *query, struct kcp_error *error) {
+  if (!query->request->verify) return KCP_OK;
+  enum kcp_status status =
+      kcp_verify_range(query->reference, query->query, query->scaled_eps, query->counts, error);
+  if (status == KCP_INTERRUPTED)
+    return kcp_fail(error, status, "stopped while verifying; nothing written");
+  query->result.verified = status == KCP_OK;
+  if (status == KCP_WRONG_ANSWER) {
+    query->result.status = KCP_RESULT_WRONG;
+    snprintf(query->result.reason, sizeof query->result.reason, "%s", error->message);
+  }
+  return status;
+}
+
+/* The queries from `first` on whose pairs fit the budget together; at least one. */
+static uint64_t window_of(const struct range_query *query, uint64_t first) {
+  const uint64_t bytes = kcp_range_pair_bytes(kcp_range_writer_wants_ranks(&query->out));
+  uint64_t end = first, left = query->pairs_budget / bytes;
+  while (end < query->facts_of_answer.query_count && query->counts[end] <= left)
+    left -= query->counts[end++];
+  return end > first ? end - first : 1;
+}
+
+/* Pairs beyond the memory: joins again, for as many queries at a time as it holds. */
+static enum kcp_status write_in_windows(struct range_query *query, struct kcp_error *error) {
+  enum kcp_status status = KCP_OK;
+  struct kcp_measurement measurement = {0};
+  struct kcp_range_work work = {0};
+  for (uint64_t first = 0; first < query->facts_of_answer.query_count && status == KCP_OK;) {
+    const uint64_t count = window_of(query, first);
+    struct kcp_range_pairs pairs;
+    uint64_t *counts = calloc(count, sizeof *counts);
+    if (counts == NULL) return kcp_out_of_memory(error, "counts", count * sizeof *counts);
+    status = kcp_range_pairs_begin(
+        first, count, query->runner.slice_count, query->runner.capacity.reference_records,
+        kcp_range_writer_wants_ranks(&query->out), UINT64_MAX, &pairs, error);
+    if (status == KCP_OK)
+      status =
+          kcp_range_run(&query->runner, first, count, counts, &pairs, &measurement, &work, error);
+    if (status == KCP_OK && pairs.overflowed)
+      status = kcp_out_of_memory(error, "the neighbours of a query", query->pairs_budget);
+    if (status == KCP_OK && memcmp(counts, query->counts + first, count * sizeof *counts) != 0)
+      status = kcp_fail(error, KCP_WRONG_ANSWER, "wrong answer: two joins differ");
+    if (status == KCP_OK) status = kcp_range_writer_add(&query->out, &query->runner, &pairs, error);
+    kcp_range_pairs_free(&pairs);
+    free(counts);
+    first += count;
+  }
+  kcp_progress_finish(&query->progress);
+  return status;
+}
+
+static enum kcp_status write_pairs(struct range_query *query, struct kcp_error *error) {
+  if (query->request->out_path == NULL) return KCP_OK;
+  enum kcp_status status =
+      kcp_range_writer_begin(&query->out, &query->runner, query->facts_of_answer.pair_count, error);
+  if (status != KCP_OK) return status;
+  if (query->pairs.overflowed)
+    status = write_in_windows(query, error);
+  else
+    status = kcp_range_writer_add(&query->out, &query->runner, &query->pairs, error);
+  return status == KCP_OK ? kcp_range_writer_commit(&query->out, error) : status;
+}
+
+static enum kcp_status write_report(struct range_query *query, struct kcp_error *error) {
+  if (query->request->json_path == NULL) return KCP_OK;
+  enum kcp_status status =
+      kcp_report_write(query->report.stream, query->request, &query->result, 1, error);
+  if (status == KCP_OK) status = kcp_output_file_commit(&query->report, error);
+  return status;
+}
+
+static enum kcp_status tell(struct range_query *query, struct kcp_error *error) {
+  const bool quiet = query->request->quiet;
+  kcp_warn_of_unused_options(query->request, query->result.algorithm);
+  if (!quiet) kcp_summary_begin(stderr, &query->result);
+  enum kcp_status status = write_pairs(query, error);
+  if (status == KCP_OK) {
+    kcp_range_write_counts(stdout, &query->facts_of_answer);
+    status = kcp_finish_stdout(error);
+  }
+  if (status == KCP_OK) status = write_report(query, error);
+  if (status == KCP_OK && !quiet) kcp_summary_end(stderr, query->request, &query->result);
+  return status;
+}
+
+static enum kcp_status run(struct range_query *query, struct kcp_error *error) {
+  enum kcp_status status = check_request(query->request, error);
+  if (status == KCP_OK) status = open_files(query, error);
+  if (status == KCP_OK) status = choose_algorithm(query, error);
+  if (status == KCP_OK) status = find_eps(query, error);
+  if (status == KCP_OK) status = open_outputs(query, error);
+  if (status == KCP_OK) status = make_plan(query, error);
+  if (status == KCP_OK) status = search(query, error);
+  if (status != KCP_OK) return status;
+  take_facts(query);
+  status = verify(query, error);
+  if (status == KCP_WRONG_ANSWER) {
+    struct kcp_error unwritten;
+    if (write_report(query, &unwritten) != KCP_OK)
+      kcp_warn(query->request, "%s", unwritten.message);
+    return status;
+  }
+  return status == KCP_OK ? tell(query, error) : status;
+}
+
+enum kcp_status kcp_range_query(const struct kcp_request *request, struct kcp_error *error) {
+  struct range_query query = {.request = request};
+  kcp_progress_start(&query.progress, kcp_shows_progress(request));
+  enum kcp_status status = run(&query, error);
+  kcp_range_writer_discard(&query.out);
+  kcp_output_file_discard(&query.report);
+  kcp_range_pairs_free(&query.pairs);
+  kcp_range_runner_free(&query.runner);
+  if (query.join != NULL) query.engine->destroy(query.join);
+  kcp_result_free(&query.result);
+  free(query.facts_of_answer.works);
+  free(query.counts);
+  kcp_dataset_close(query.datasets[0]);
+  kcp_dataset_close(query.datasets[1]);
+  return status;
+}
