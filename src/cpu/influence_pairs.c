@@ -67,7 +67,7 @@ KCP_WIDEST_VECTORS static uint64_t area_of_row(const double *restrict x, double 
   for (uint32_t i = 0; i < columns; ++i) {
     const double rank_p = kcp_weighted_rank(p.x - x[i], p.y - y, p.squared_weight);
     const double rank_q = kcp_weighted_rank(q.x - x[i], q.y - y, q.squared_weight);
-    area += (rank_p <= kth_p[i]) & (rank_q <= kth_q[i]) ? weights[i] : 0;
+    area += ((rank_p <= kth_p[i]) & (rank_q <= kth_q[i])) ? weights[i] : 0;
   }
   return area;
 }
