@@ -204,8 +204,8 @@ static enum kcp_status search_all(struct kcp_influence_search *search,
   KCP_CUDA_TRY(
       cudaMemcpy(&evaluations, search->evaluations, sizeof evaluations, cudaMemcpyDeviceToHost));
   measurement->distance_evaluations += evaluations;
-  KCP_TRY(kcp_pair_store_collect(&search->store, search->sites, sums, measurement,
-                                 &collection_bytes, search->stream, error));
+  KCP_TRY(kcp_pair_store_collect(&search->store, search->plan->sets, search->sites, sums,
+                                 measurement, &collection_bytes, search->stream, error));
   measurement->peak_device_bytes += collection_bytes;
   if (search->plan->method != KCP_INFLUENCE_PAIRWISE) return KCP_OK;
   return take_paper_areas(search, sums, measurement, error);

@@ -7,7 +7,7 @@
  *
  * Launch: a block of 256 threads a tile. The k-th lowest of the highest ranks is bracketed by
  * bisection on the upper 32 bits of the binary64 values, up to k / 8 too many being good enough;
- * the first 4096 of them stay in shared memory (16 KiB). Work: about 14 passes over the parent's
+ * the first 4096 of them stay in shared memory (16 KiB). Work: about 10 passes over the parent's
  * list, 10 operations of binary64 for each site beyond the first 4096; 4 bytes written a site
  * kept. */
 #include "influence_lists.cuh"
@@ -31,6 +31,17 @@ __device__ static uint32_t block_sum(uint32_t own, uint32_t *shared) {
   uint32_t sum = 0;
   for (int warp = 0; warp < warps; ++warp) sum += shared[warp];
   return sum;
+}
+
+/* The least over the block, for all threads. */
+__device__ static uint32_t block_least(uint32_t own, uint32_t *shared) {
+  for (int step = 16; step > 0; step /= 2) own = min(own, __shfl_down_sync(0xffffffffu, own, step));
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = own;
+  __syncthreads();
+  uint32_t least = shared[0];
+  for (int warp = 1; warp < warps; ++warp) least = min(least, shared[warp]);
+  return least;
 }
 
 /* A tile's parent list; `groups` NULL means all groups in order. */
@@ -71,10 +82,14 @@ __device__ static uint32_t find_limit(const struct kcp_device_sites sites,
                                       const struct parent_list parent, const struct kcp_cell place,
                                       uint64_t k, uint32_t *highest, uint32_t *sums) {
   if (parent.count <= k) return UINT32_MAX;
-  for (uint32_t i = threadIdx.x; i < parent.count && i < kept_in_shared; i += threads)
-    highest[i] = highest_of(sites, group_at(parent, i), place);
-  __syncthreads();
-  uint32_t low = 0, high = 0x7ff00000u;
+  uint32_t least = UINT32_MAX, most = 0;
+  for (uint32_t i = threadIdx.x; i < parent.count; i += threads) {
+    const uint32_t own = highest_of(sites, group_at(parent, i), place);
+    if (i < kept_in_shared) highest[i] = own;
+    least = min(least, own);
+    most = max(most, own);
+  }
+  uint32_t low = block_least(least, sums), high = ~block_least(~most, sums);
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
     uint32_t own = 0;

@@ -1,7 +1,8 @@
 /* The pairs of a table, gathered, sorted by (p, q) and brought to the host.
  *
- * Launch: a thread a slot, twice (count, then gather); a radix sort of 64-bit keys with 32-bit
- * places; a thread a pair to put them in order. Memory: 56 bytes a pair beside the table. */
+ * A small matrix comes to the host as it is, in order. Else, launch: a thread a slot, twice (count,
+ * then gather); a radix sort of 64-bit keys with 32-bit places; a thread a pair to put them in
+ * order. Memory: 56 bytes a pair beside the table. */
 #include <cub/device/device_radix_sort.cuh>
 
 #include <cstdlib>
@@ -11,6 +12,7 @@
 static const int threads = 256;
 static const uint64_t matrix_pairs = UINT64_C(1) << 22;
 static const uint64_t first_slots = UINT64_C(1) << 22;
+static const uint64_t small_matrix = UINT64_C(1) << 16; /* pairs that are gathered on the host */
 
 static uint64_t slots_of(const struct kcp_device_pair_table *table) {
   return table->slots;
@@ -59,6 +61,17 @@ enum kcp_status kcp_pair_store_check(struct kcp_pair_store *store, bool *complet
   return allocate(store, error);
 }
 
+KCP_HD static struct kcp_influence_sum sum_of(uint64_t p, uint64_t q,
+                                              const struct kcp_device_pair_weight weight) {
+  struct kcp_influence_sum sum;
+  sum.p = (uint32_t)p;
+  sum.q = (uint32_t)q;
+  sum.lower = weight.sure;
+  sum.upper = weight.sure + weight.unsure;
+  sum.area = weight.sure + weight.centre;
+  return sum;
+}
+
 __device__ static bool has_weight(const struct kcp_device_pair_table table, uint64_t slot) {
   return slot < table.slots && table.weights[slot].sure + table.weights[slot].unsure > 0;
 }
@@ -96,10 +109,7 @@ __global__ static void gather_pairs(const struct kcp_device_pair_table table,
     pair.p = p_sites.selected[slot / table.columns];
     pair.q = q_sites.selected[slot % table.columns];
   }
-  const struct kcp_device_pair_weight weight = table.weights[slot];
-  pair.lower = weight.sure;
-  pair.upper = weight.sure + weight.unsure;
-  pair.area = weight.sure + weight.centre;
+  pair = sum_of(pair.p, pair.q, table.weights[slot]);
   keys[place] = (uint64_t)pair.p << 32 | pair.q;
   places[place] = (uint32_t)place;
   pairs[place] = pair;
@@ -202,13 +212,57 @@ static enum kcp_status collect(const struct kcp_pair_store *store,
   return KCP_OK;
 }
 
+/* The pairs of a matrix in the order of the selected groups. */
+static void list_matrix(const struct kcp_site_groups *const sets[2],
+                        const struct kcp_device_pair_weight *weights,
+                        struct kcp_influence_sums *sums) {
+  uint64_t slot = 0;
+  for (uint64_t p = 0; p < sets[0]->count; ++p) {
+    if (!sets[0]->selected[p]) continue;
+    for (uint64_t q = 0; q < sets[1]->count; ++q) {
+      if (!sets[1]->selected[q]) continue;
+      const struct kcp_influence_sum sum = sum_of(p, q, weights[slot++]);
+      if (sum.upper > 0) sums->pairs[sums->count++] = sum;
+    }
+  }
+}
+
+static enum kcp_status collect_matrix(const struct kcp_pair_store *store,
+                                      const struct kcp_site_groups *const sets[2],
+                                      struct kcp_influence_sums *sums,
+                                      struct kcp_measurement *measurement,
+                                      struct kcp_error *error) {
+  const uint64_t bytes = store->table.slots * sizeof(struct kcp_device_pair_weight);
+  const double started = kcp_now();
+  struct kcp_device_pair_weight *weights = (struct kcp_device_pair_weight *)malloc(bytes);
+  sums->pairs = (struct kcp_influence_sum *)malloc((store->table.slots + 1) * sizeof *sums->pairs);
+  enum kcp_status status = KCP_OK;
+  if (weights == NULL || sums->pairs == NULL) {
+    status = kcp_out_of_memory(error, "the pairs", 2 * bytes);
+  } else {
+    const cudaError_t code =
+        cudaMemcpy(weights, store->table.weights, bytes, cudaMemcpyDeviceToHost);
+    if (code != cudaSuccess)
+      status = kcp_cuda_failure(code, "cudaMemcpy", __FILE__, __LINE__, error);
+  }
+  if (status == KCP_OK) list_matrix(sets, weights, sums);
+  free(weights);
+  measurement->phase_s[KCP_PHASE_DOWNLOAD] += kcp_now() - started;
+  measurement->bytes_downloaded += bytes;
+  return status;
+}
+
 enum kcp_status kcp_pair_store_collect(const struct kcp_pair_store *store,
+                                       const struct kcp_site_groups *const sets[2],
                                        const struct kcp_device_sites sites[2],
                                        struct kcp_influence_sums *sums,
                                        struct kcp_measurement *measurement, uint64_t *device_bytes,
                                        cudaStream_t stream, struct kcp_error *error) {
   struct collection collection = {};
-  enum kcp_status status = collect(store, sites, &collection, sums, measurement, stream, error);
+  const bool is_small = store->table.keys == NULL && store->table.slots <= small_matrix;
+  enum kcp_status status =
+      is_small ? collect_matrix(store, sets, sums, measurement, error)
+               : collect(store, sites, &collection, sums, measurement, stream, error);
   *device_bytes = collection.memory.device_bytes;
   kcp_device_memory_free(&collection.memory);
   if (status != KCP_OK) {

@@ -70,8 +70,9 @@ enum kcp_status kcp_pair_store_clear(const struct kcp_pair_store *store, cudaStr
 enum kcp_status kcp_pair_store_check(struct kcp_pair_store *store, bool *complete,
                                      cudaStream_t stream, struct kcp_error *error);
 /* The pairs with an upper bound above 0, sorted, on the host; sums->pairs is new. *device_bytes
- * becomes what that took on the device. */
+ * becomes what that took on the device. `sets` are those of `sites`. */
 enum kcp_status kcp_pair_store_collect(const struct kcp_pair_store *store,
+                                       const struct kcp_site_groups *const sets[2],
                                        const struct kcp_device_sites sites[2],
                                        struct kcp_influence_sums *sums,
                                        struct kcp_measurement *measurement, uint64_t *device_bytes,

@@ -67,6 +67,7 @@ require_tools() {
   has_command cmake || missing+=(cmake)
   has_command ninja || has_command make || missing+=(ninja-build)
   has_header jansson.h || missing+=(libjansson-dev)
+  has_header png.h || missing+=(libpng-dev) # for maps; a build without it has all else
   if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
   require_cmake
   if has_command ninja; then export CMAKE_GENERATOR=Ninja; fi

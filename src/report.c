@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kcp/influence_what_if.h"
 #include "kcp/json_text.h"
 #include "kcp_version.h"
 #include "range_report.h"
@@ -257,6 +258,16 @@ static json_t *influence_parameters(const struct kcp_influence_result *influence
   return object;
 }
 
+static json_t *what_if(const struct kcp_influence_difference *difference) {
+  if (difference == NULL) return json_null();
+  json_t *object = json_object();
+  json_object_set_new(object, "gained", counter(difference->counts[KCP_CHANGE_GAINED]));
+  json_object_set_new(object, "lost", counter(difference->counts[KCP_CHANGE_LOST]));
+  json_object_set_new(object, "changed", counter(difference->counts[KCP_CHANGE_AREA]));
+  json_object_set_new(object, "affected_cells", counter(difference->cells));
+  return object;
+}
+
 static json_t *influence_answer(const struct kcp_result *result) {
   char checksum[24];
   const struct kcp_influence_result *influence = result->influence;
@@ -270,6 +281,7 @@ static json_t *influence_answer(const struct kcp_result *result) {
   json_object_set_new(object, "splits", counter(influence->depth));
   json_object_set_new(object, "undecided_pairs", counter(influence->undecided));
   json_object_set_new(object, "widest_bounds", real(influence->widest));
+  json_object_set_new(object, "what_if", what_if(influence->difference));
   json_object_set_new(object, "checksum", text(checksum));
   json_object_set_new(object, "verified", json_boolean(result->verified));
   return object;

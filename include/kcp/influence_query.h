@@ -13,6 +13,8 @@
 extern "C" {
 #endif
 
+struct kcp_influence_difference; /* influence_what_if.h */
+
 enum kcp_influence_answer_kind { KCP_INFLUENCE_PAIRS, KCP_INFLUENCE_PARTNERS };
 
 /* A pair of sites with what they share, in units of the density; of partners, a site of P with the
@@ -42,6 +44,8 @@ struct kcp_influence_result {
   struct kcp_influence_row *rows; /* owned; by (id1, id2), or by area with --list-areas */
   uint64_t row_count;
   uint64_t answer_counts[KCP_MAX_MIN_WEIGHTS]; /* rows that reach each W0; [0] alone without W0 */
+
+  const struct kcp_influence_difference *difference; /* of a what-if; else NULL */
 
   uint32_t depth;     /* times that cells were split */
   uint64_t undecided; /* pairs of groups with a W0 between their bounds */

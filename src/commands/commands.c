@@ -18,9 +18,9 @@ const struct kcp_command kcp_commands[] = {
          "Prints the k closest pairs of D1 x D2 as id1,id2,distance in the order of distance, id1, "
          "id2. With one file of values (.f32 .f64 .i32 .u32 .i64, or .npy and --algo select) "
          "prints its k largest values (--order smallest: smallest) as index,value. With --eps R "
-         "counts "
-         "all pairs within R of each other, of one file or of two, and writes them to --out. The "
-         "word query may be left out.",
+         "counts all pairs within R of each other, of one file or of two, and writes them to "
+         "--out. With --algo influence-pairs or influence-partners, the sites of P.csv and Q.csv "
+         "that share enough of a weighted domain. The word query may be left out.",
      .example = "kcp --k 10 D1.bin D2.bin",
      .run = kcp_command_query},
     {.name = "bench",

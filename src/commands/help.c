@@ -10,7 +10,7 @@
 enum { LINE_WIDTH = 96 };
 
 static void print_overview(void) {
-  printf("kcp %s: exact k closest pairs of large point files, on GPU and CPU\n\n", KCP_VERSION);
+  printf("kcp %s: exact proximity queries on large point files, on GPU and CPU\n\n", KCP_VERSION);
   puts("  kcp --k 10 D1.bin D2.bin           the 10 closest pairs between two files");
   puts("  kcp --self --k 10 D.csv            the 10 closest pairs within one file");
   puts("  kcp --k 64 values.f32              the 64 largest values of an array");

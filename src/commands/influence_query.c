@@ -328,6 +328,7 @@ static enum kcp_status compare_variant(struct influence_query *query,
   if (status != KCP_OK) return status;
   status = kcp_influence_what_if(query->engine, &query->result.device, &query->plan, &query->facts,
                                  &changes, &query->difference, measurement, error);
+  query->facts.difference = &query->difference;
   if (kind == KCP_INFLUENCE_PARTNERS)
     query->facts.answer_counts[0] = query->difference.partners_before;
   return status;

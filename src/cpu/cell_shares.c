@@ -9,8 +9,6 @@
  * counts reach k are found first. Both give the same shares. */
 #define MOST_COUNTED 48
 
-_Static_assert(sizeof(double) == sizeof(uint64_t), "values and multiplicities share scratch");
-
 KCP_WIDEST_VECTORS void kcp_competitor_bounds(const struct kcp_competitors *sites,
                                               struct kcp_cell place, double *restrict low,
                                               double *restrict high) {
@@ -30,55 +28,59 @@ KCP_WIDEST_VECTORS void kcp_competitor_ranks(const struct kcp_competitors *sites
     ranks[i] = kcp_weighted_rank(sx[i] - x, sy[i] - y, squared[i]);
 }
 
-static void swap(double *values, uint64_t *multiplicity, uint32_t a, uint32_t b) {
-  double value = values[a];
-  uint64_t times = multiplicity[a];
-  values[a] = values[b];
-  multiplicity[a] = multiplicity[b];
-  values[b] = value;
-  multiplicity[b] = times;
+KCP_WIDEST_VECTORS static uint64_t count_up_to(const double *restrict values,
+                                               const uint64_t *restrict multiplicity,
+                                               uint32_t count, double limit) {
+  uint64_t times = 0;
+  for (uint32_t i = 0; i < count; ++i) times += values[i] <= limit ? multiplicity[i] : 0;
+  return times;
 }
 
-static double middle_of(double a, double b, double c) {
-  return fmax(fmin(a, b), fmin(fmax(a, b), c));
-}
-
-double kcp_nth_value(double *values, uint64_t *multiplicity, uint32_t count, uint64_t n) {
-  uint32_t first = 0, end = count;
-  while (first < end) {
-    const double pivot =
-        middle_of(values[first], values[first + (end - first) / 2], values[end - 1]);
-    /* Values below the pivot come first, then equal ones, then those above. */
-    uint32_t below = first, above = end;
-    uint64_t below_times = 0, equal_times = 0;
-    for (uint32_t i = first; i < above;) {
-      if (values[i] < pivot) {
-        below_times += multiplicity[i];
-        swap(values, multiplicity, i++, below++);
-      } else if (values[i] > pivot) {
-        swap(values, multiplicity, i, --above);
-      } else {
-        equal_times += multiplicity[i++];
-      }
-    }
-    if (n <= below_times) {
-      end = below;
-    } else if (n - below_times <= equal_times) {
-      return pivot;
-    } else {
-      n -= below_times + equal_times;
-      first = above;
-    }
+KCP_WIDEST_VECTORS static double largest_up_to(const double *restrict values, uint32_t count,
+                                               double limit) {
+  double largest = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const double value = values[i] <= limit ? values[i] : 0;
+    largest = value > largest ? value : largest;
   }
-  return INFINITY;
+  return largest;
 }
 
-static double nth_of_copy(const double *values, const struct kcp_competitors *sites, uint64_t n,
-                          double *scratch) {
-  uint64_t *times = (uint64_t *)(scratch + sites->count);
-  memcpy(scratch, values, sites->count * sizeof *values);
-  memcpy(times, sites->multiplicity, sites->count * sizeof *times);
-  return kcp_nth_value(scratch, times, sites->count, n);
+KCP_WIDEST_VECTORS static double smallest_of(const double *restrict values, uint32_t count) {
+  double smallest = INFINITY;
+  for (uint32_t i = 0; i < count; ++i) smallest = values[i] < smallest ? values[i] : smallest;
+  return smallest;
+}
+
+/* Bits of numbers that are not negative are in the order of the numbers. */
+static uint64_t bits_of(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static double value_of(uint64_t bits) {
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* Bisection by counting, which vectorises, until one count is n. */
+double kcp_nth_value(const double *values, const uint64_t *multiplicity, uint32_t count,
+                     uint64_t n) {
+  if (count_up_to(values, multiplicity, count, INFINITY) < n) return INFINITY;
+  uint64_t low = bits_of(smallest_of(values, count));
+  uint64_t high = bits_of(largest_up_to(values, count, INFINITY));
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    const uint64_t times = count_up_to(values, multiplicity, count, value_of(middle));
+    if (times == n) return largest_up_to(values, count, value_of(middle));
+    if (times < n)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return value_of(low);
 }
 
 KCP_WIDEST_VECTORS static void count_shares(const struct kcp_competitors *sites,
@@ -101,29 +103,34 @@ KCP_WIDEST_VECTORS static void count_shares(const struct kcp_competitors *sites,
 /* The same for many: fewer than n sites are below a value when the n-th smallest is not. */
 static void find_shares(const struct kcp_competitors *sites, const double *low, const double *high,
                         const uint32_t *undecided, uint32_t undecided_count, uint64_t left,
-                        double *scratch, uint8_t *shares) {
-  const double surely_from = nth_of_copy(high, sites, left, scratch);
+                        double limit, uint8_t *shares) {
   uint64_t times = 0;
   double maybe_from = 0;
   for (uint32_t u = 0; u < undecided_count; ++u) {
     const uint32_t site = undecided[u];
     if (sites->multiplicity[site] != times) {
       times = sites->multiplicity[site];
-      maybe_from = nth_of_copy(low, sites, left + times, scratch);
+      maybe_from = kcp_nth_value(low, sites->multiplicity, sites->count, left + times);
     }
-    shares[u] = maybe_from >= high[site]  ? KCP_CELL_INSIDE
-                : surely_from < low[site] ? KCP_CELL_OUTSIDE
-                                          : KCP_CELL_UNDECIDED;
+    shares[u] = maybe_from >= high[site] ? KCP_CELL_INSIDE
+                : limit < low[site]      ? KCP_CELL_OUTSIDE
+                                         : KCP_CELL_UNDECIDED;
   }
+}
+
+double kcp_outside_limit(const struct kcp_competitors *sites, const double *high, uint64_t closer,
+                         uint64_t k) {
+  return kcp_nth_value(high, sites->multiplicity, sites->count, k - closer);
 }
 
 void kcp_shares_of(const struct kcp_competitors *sites, const double *low, const double *high,
                    const uint32_t *undecided, uint32_t undecided_count, uint64_t closer, uint64_t k,
-                   double *scratch, uint8_t *shares) {
+                   const double *limit, uint8_t *shares) {
   if (undecided_count <= MOST_COUNTED)
     count_shares(sites, low, high, undecided, undecided_count, closer, k, shares);
   else
-    find_shares(sites, low, high, undecided, undecided_count, k - closer, scratch, shares);
+    find_shares(sites, low, high, undecided, undecided_count, k - closer,
+                limit != NULL ? *limit : kcp_outside_limit(sites, high, closer, k), shares);
 }
 
 KCP_WIDEST_VECTORS static void count_insides(const struct kcp_competitors *sites,
@@ -141,11 +148,11 @@ KCP_WIDEST_VECTORS static void count_insides(const struct kcp_competitors *sites
 
 void kcp_insides_of(const struct kcp_competitors *sites, const double *ranks,
                     const uint32_t *undecided, uint32_t undecided_count, uint64_t closer,
-                    uint64_t k, double *scratch, uint8_t *inside) {
+                    uint64_t k, uint8_t *inside) {
   if (undecided_count <= MOST_COUNTED) {
     count_insides(sites, ranks, undecided, undecided_count, closer, k, inside);
     return;
   }
-  const double kth = nth_of_copy(ranks, sites, k - closer, scratch);
+  const double kth = kcp_nth_value(ranks, sites->multiplicity, sites->count, k - closer);
   for (uint32_t u = 0; u < undecided_count; ++u) inside[u] = ranks[undecided[u]] <= kth;
 }

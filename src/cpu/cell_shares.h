@@ -20,19 +20,26 @@ void kcp_competitor_bounds(const struct kcp_competitors *sites, struct kcp_cell 
 /* Their ranks at a point. */
 void kcp_competitor_ranks(const struct kcp_competitors *sites, double x, double y, double *ranks);
 
-/* The n-th smallest of `count` values, of which value i is there multiplicity[i] times; n >= 1.
- * +inf when there are fewer. Puts the values, with their multiplicities, into another order. */
-double kcp_nth_value(double *values, uint64_t *multiplicity, uint32_t count, uint64_t n);
+/* The n-th smallest of `count` values >= 0, of which value i is there multiplicity[i] times; n
+ * >= 1. +inf when there are fewer. */
+double kcp_nth_value(const double *values, const uint64_t *multiplicity, uint32_t count,
+                     uint64_t n);
 
-/* shares[i] of the competitor undecided[i], i < undecided_count, within the k regions of all of
- * which `closer` sites not listed are closer at every point. `scratch` holds 2 * count values. */
+/* A rank that k sites surely do not exceed, those of the `closer` sites included that are not
+ * listed and are closer at every point than any site under question. A site whose lowest rank is
+ * above it lies outside, and matters to no other: where it might, k sites are closer already. */
+double kcp_outside_limit(const struct kcp_competitors *sites, const double *high, uint64_t closer,
+                         uint64_t k);
+
+/* shares[i] of the competitor undecided[i], i < undecided_count. `limit` is that of
+ * kcp_outside_limit, or NULL. */
 void kcp_shares_of(const struct kcp_competitors *sites, const double *low, const double *high,
                    const uint32_t *undecided, uint32_t undecided_count, uint64_t closer, uint64_t k,
-                   double *scratch, uint8_t *shares);
+                   const double *limit, uint8_t *shares);
 
 /* inside[i]: whether fewer than k sites have a smaller rank than undecided[i]. */
 void kcp_insides_of(const struct kcp_competitors *sites, const double *ranks,
                     const uint32_t *undecided, uint32_t undecided_count, uint64_t closer,
-                    uint64_t k, double *scratch, uint8_t *inside);
+                    uint64_t k, uint8_t *inside);
 
 #endif

@@ -28,8 +28,7 @@ enum kcp_status kcp_kth_ranks(const struct kcp_influence_plan *plan, int set, do
 #pragma omp parallel
   {
     double *ranks = malloc(sites.count * sizeof *ranks);
-    uint64_t *times = malloc(sites.count * sizeof *times);
-    const bool ready = ranks != NULL && times != NULL;
+    const bool ready = ranks != NULL;
     if (!ready) {
 #pragma omp atomic write
       short_of_memory = true;
@@ -40,14 +39,12 @@ enum kcp_status kcp_kth_ranks(const struct kcp_influence_plan *plan, int set, do
         const struct kcp_cell cell = cell_at(row, column);
         kcp_competitor_ranks(&sites, kcp_cell_centre_x(grid, cell), kcp_cell_centre_y(grid, cell),
                              ranks);
-        memcpy(times, sites.multiplicity, sites.count * sizeof *times);
         kth[(uint64_t)row * grid->columns + column] =
-            kcp_nth_value(ranks, times, sites.count, plan->k[set]);
+            kcp_nth_value(ranks, sites.multiplicity, sites.count, plan->k[set]);
       }
     free(ranks);
-    free(times);
   }
-  if (short_of_memory) return kcp_out_of_memory(error, "the nearest sites", 16 * sites.count);
+  if (short_of_memory) return kcp_out_of_memory(error, "the nearest sites", 8 * sites.count);
   if (kcp_interrupted()) return kcp_fail(error, KCP_INTERRUPTED, "stopped");
   return KCP_OK;
 }
@@ -70,7 +67,7 @@ KCP_WIDEST_VECTORS static uint64_t area_of_row(const double *restrict x, double 
   for (uint32_t i = 0; i < columns; ++i) {
     const double rank_p = kcp_weighted_rank(p.x - x[i], p.y - y, p.squared_weight);
     const double rank_q = kcp_weighted_rank(q.x - x[i], q.y - y, q.squared_weight);
-    area += (rank_p <= kth_p[i]) & (rank_q <= kth_q[i]) ? weights[i] : 0;
+    area += ((rank_p <= kth_p[i]) & (rank_q <= kth_q[i])) ? weights[i] : 0;
   }
   return area;
 }

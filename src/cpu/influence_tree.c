@@ -46,7 +46,7 @@ struct worker {
   struct kcp_arena arena;
   struct matrix matrix;
   uint32_t *slot_of[2]; /* by group; NO_SLOT outside the matrix */
-  double *low, *high, *scratch;
+  double *low, *high;
   uint8_t *shares;
   uint64_t evaluations;
   bool short_of_memory;
@@ -191,24 +191,22 @@ static void copy_competitor(const struct kcp_competitors *from, uint32_t i,
 /* Keeps of the parent's competitors those that can decide the child's undecided ones, whose places
  * in the parent are listed in child->undecided. */
 static bool keep_competitors(struct worker *worker, struct kcp_arena *arena,
-                             const struct side *parent, struct side *child) {
+                             const struct side *parent, double limit, struct side *child) {
   const double *low = worker->low, *high = worker->high;
-  double least_low = INFINITY, most_high = 0;
+  double least_low = INFINITY;
   uint32_t next = 0, kept = 0;
   child->near.count = 0;
   child->closer = parent->closer;
   if (child->undecided_count == 0) return true;
-  for (uint32_t i = 0; i < child->undecided_count; ++i) {
+  for (uint32_t i = 0; i < child->undecided_count; ++i)
     least_low = fmin(least_low, low[child->undecided[i]]);
-    most_high = fmax(most_high, high[child->undecided[i]]);
-  }
   for (uint32_t i = 0; i < parent->near.count; ++i)
-    kept += low[i] < most_high && !(high[i] < least_low);
+    kept += low[i] <= limit && !(high[i] < least_low);
   if (!take_competitors(worker, arena, kept, &child->near)) return false;
   for (uint32_t i = 0; i < parent->near.count; ++i) {
     if (high[i] < least_low) {
       child->closer += parent->near.multiplicity[i];
-    } else if (low[i] < most_high) {
+    } else if (low[i] <= limit) {
       if (next < child->undecided_count && child->undecided[next] == i)
         child->undecided[next++] = child->near.count;
       copy_competitor(&parent->near, i, &child->near);
@@ -217,13 +215,17 @@ static bool keep_competitors(struct worker *worker, struct kcp_arena *arena,
   return true;
 }
 
-/* The shares of the parent's undecided sites in a cell within it, into worker->shares. */
-static void find_shares(struct worker *worker, uint64_t k, const struct side *parent,
-                        struct kcp_cell place) {
+/* The bounds of the parent's competitors over a cell within it, into worker->low and high. */
+static void find_bounds(struct worker *worker, const struct side *parent, struct kcp_cell place) {
   kcp_competitor_bounds(&parent->near, place, worker->low, worker->high);
-  kcp_shares_of(&parent->near, worker->low, worker->high, parent->undecided,
-                parent->undecided_count, parent->closer, k, worker->scratch, worker->shares);
   worker->evaluations += parent->near.count;
+}
+
+/* From them the shares of its undecided sites, into worker->shares. */
+static void find_shares(struct worker *worker, uint64_t k, const struct side *parent,
+                        const double *limit) {
+  kcp_shares_of(&parent->near, worker->low, worker->high, parent->undecided,
+                parent->undecided_count, parent->closer, k, limit, worker->shares);
 }
 
 /* What a side has at a cell within its parent. The certain ones of the child are those of the
@@ -232,7 +234,9 @@ static bool narrow_side(struct worker *worker, struct kcp_arena *arena, uint64_t
                         const struct side *parent, struct kcp_cell place, struct side *child) {
   *child = (struct side){.certain = parent->certain, .certain_count = parent->certain_count};
   if (parent->undecided_count == 0) return true;
-  find_shares(worker, k, parent, place);
+  find_bounds(worker, parent, place);
+  const double limit = kcp_outside_limit(&parent->near, worker->high, parent->closer, k);
+  find_shares(worker, k, parent, &limit);
   uint32_t inside = 0;
   for (uint32_t i = 0; i < parent->undecided_count; ++i)
     inside += worker->shares[i] == KCP_CELL_INSIDE;
@@ -250,7 +254,7 @@ static bool narrow_side(struct worker *worker, struct kcp_arena *arena, uint64_t
     else if (worker->shares[i] == KCP_CELL_UNDECIDED)
       child->undecided[child->undecided_count++] = site;
   }
-  return keep_competitors(worker, arena, parent, child);
+  return keep_competitors(worker, arena, parent, limit, child);
 }
 
 /* Whether an undecided pair of the node is wanted. Outside a matrix all are taken to be. */
@@ -313,7 +317,10 @@ static bool settle_side(struct worker *worker, uint64_t k, const struct side *pa
   if (worker->short_of_memory) return false;
   leaf->old_count = leaf->certain_count = parent->certain_count;
   for (uint32_t i = 0; i < parent->certain_count; ++i) leaf->groups[i] = parent->certain[i];
-  if (parent->undecided_count > 0) find_shares(worker, k, parent, place);
+  if (parent->undecided_count > 0) {
+    find_bounds(worker, parent, place);
+    find_shares(worker, k, parent, NULL);
+  }
   for (uint32_t i = 0; i < parent->undecided_count; ++i) {
     const uint32_t site = parent->undecided[i];
     if (worker->shares[i] == KCP_CELL_INSIDE)
@@ -327,7 +334,7 @@ static bool settle_side(struct worker *worker, uint64_t k, const struct side *pa
   for (uint32_t i = 0; i < left; ++i)
     leaf->groups[leaf->certain_count + i] = parent->near.group[undecided[i]];
   kcp_competitor_ranks(&parent->near, x, y, worker->low);
-  kcp_insides_of(&parent->near, worker->low, undecided, left, parent->closer, k, worker->scratch,
+  kcp_insides_of(&parent->near, worker->low, undecided, left, parent->closer, k,
                  leaf->centre + leaf->certain_count);
   worker->evaluations += parent->near.count;
   return true;
@@ -422,7 +429,6 @@ static void free_worker(struct worker *worker) {
   free(worker->matrix.wanted);
   free(worker->low);
   free(worker->high);
-  free(worker->scratch);
   free(worker->shares);
 }
 
@@ -443,10 +449,9 @@ static bool make_worker(const struct kcp_influence_descent *descent, struct work
   worker->matrix.wanted = malloc(MATRIX_PAIRS);
   worker->low = malloc(most * sizeof *worker->low);
   worker->high = malloc(most * sizeof *worker->high);
-  worker->scratch = malloc(2 * most * sizeof *worker->scratch);
   worker->shares = malloc(most);
   return worker->matrix.weights != NULL && worker->matrix.wanted != NULL && worker->low != NULL &&
-         worker->high != NULL && worker->scratch != NULL && worker->shares != NULL;
+         worker->high != NULL && worker->shares != NULL;
 }
 
 /* The groups that the descent asks about: the selected ones, or those of wanted pairs. */

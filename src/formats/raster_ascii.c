@@ -106,6 +106,13 @@ static enum kcp_status require(const struct text *text, bool there, const char *
                : kcp_fail(error, KCP_BAD_INPUT, "%s: its header has no %s", text->path, name);
 }
 
+static enum kcp_status wrong_count(const struct text *text, const double *header, const char *how,
+                                   struct kcp_error *error) {
+  return kcp_fail(error, KCP_BAD_INPUT,
+                  "%s: %s values than the %.0f (%.0f x %.0f) that its header states", text->path,
+                  how, header[NROWS] * header[NCOLS], header[NROWS], header[NCOLS]);
+}
+
 /* Sets the extent; checks sizes. */
 static enum kcp_status take_header(struct text *text, struct kcp_raster *raster,
                                    struct kcp_error *error) {
@@ -136,6 +143,9 @@ static enum kcp_status take_header(struct text *text, struct kcp_raster *raster,
   if (!isfinite(extent->x0) || !isfinite(extent->y0) || !(extent->x0 < extent->x1) ||
       !(extent->y0 < extent->y1))
     return kcp_fail(error, KCP_BAD_INPUT, "%s: its corners lie beyond binary64", text->path);
+  /* A value takes a byte and a separator: what cannot be there is not allocated. */
+  if (header[NROWS] * header[NCOLS] > (double)(text->end - text->at) / 2 + 1)
+    return wrong_count(text, header, "fewer", error);
   return kcp_raster_allocate(text->path, (uint64_t)header[NROWS], (uint64_t)header[NCOLS], raster,
                              error);
 }
@@ -163,10 +173,7 @@ static enum kcp_status read_values(struct text *text, struct kcp_raster *raster,
     raster->nodata_count += nodata;
   }
   if (count < wanted || text->at < text->end)
-    return kcp_fail(
-        error, KCP_BAD_INPUT,
-        "%s: %s values than the %" PRIu64 " (%" PRIu32 " x %" PRIu32 ") that its header states",
-        text->path, count < wanted ? "fewer" : "more", wanted, raster->rows, raster->columns);
+    return wrong_count(text, text->header, count < wanted ? "fewer" : "more", error);
   return KCP_OK;
 }
 

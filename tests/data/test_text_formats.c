@@ -104,6 +104,26 @@ static void headers_decide_by_name(void **state) {
   assert_table("a.csv", "x\n5\n6\n", &id_first, (struct table){2, 1, {0, 1}, {{5}, {6}}});
 }
 
+static void attributes_are_read_by_name(void **state) {
+  (void)state;
+  static const char *const names[] = {"weight", "open"};
+  struct kcp_dataset_options options = {.attributes = names, .attribute_count = 2};
+  const struct table two = {2, 4, {7, 9}, {{1, 2, 100, 1}, {3, 4, 0.5, 0}}};
+  assert_table("a.csv", "open,x,y,id,Weight\n1,1,2,7,100\n0,3,4,9,0.5\n", &options, two);
+  assert_table("a.csv", "id,east,weight,north,OPEN\n7,1,100,2,1\n9,3,0.5,4,0\n", &options, two);
+  assert_table("a.csv", "7,1,2,100,1\n9,3,4,0.5,0\n", &options, two);
+  assert_refused("id,x,y,open\n7,1,2,1\n", &options,
+                 "no column is coordinate 2, but one is coordinate 3");
+  options.attribute_count = 1;
+  assert_table("a.csv", "id,x,y,open,weight\n7,1,2,1,100\n", &options,
+               (struct table){1, 3, {7}, {{1, 2, 100}}});
+  assert_table("a.csv", "id,x,y\n7,1,2\n", &options, (struct table){1, 2, {7}, {{1, 2}}});
+  assert_refused("id,x,y,z,weight\n7,1,2,1,100\n", &options, "columns 4 and 5 are both z");
+  options.columns = "id,x,y,-,weight";
+  assert_table("a.csv", "id,x,y,z,weight\n7,1,2,1,100\n", &options,
+               (struct table){1, 3, {7}, {{1, 2, 100}}});
+}
+
 static void headers_that_do_not_fit_are_refused(void **state) {
   (void)state;
   assert_refused("id,y\n1,2\n", &id_first, "a.csv: line 1: no column is x, but one is y");
@@ -448,6 +468,7 @@ static int clean(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(headers_decide_by_name, clean),
+      cmocka_unit_test_setup(attributes_are_read_by_name, clean),
       cmocka_unit_test_setup(headers_that_do_not_fit_are_refused, clean),
       cmocka_unit_test_setup(without_a_header_the_layout_decides, clean),
       cmocka_unit_test_setup(columns_can_be_given, clean),

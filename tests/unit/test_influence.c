@@ -207,7 +207,7 @@ static struct kcp_influence_answer run_with(const struct world *world,
                                             const struct kcp_influence_goal *goal) {
   struct kcp_error error = {""};
   struct kcp_influence_search *search = NULL;
-  struct kcp_influence_answer answer;
+  struct kcp_influence_answer answer = {.depth = 0};
   struct kcp_measurement measurement = {0};
   const struct kcp_influence_engine *engine = backend->influence;
   if (engine->create(&world->plan, &device, &search, &error) != KCP_OK ||
