@@ -4,14 +4,14 @@
 #   scripts/gpu_check.sh OUT_DIR [BUILD_DIR] [STAGE...]
 #
 # BUILD_DIR holds a finished build (kcp and tests/); without it one is made in build/gpu. Stages:
-# tests sanitizer timings top-k (all by default). Writes OUT_DIR/*.json and *.md, and what was said into
+# tests sanitizer timings top-k influence range (all by default). Writes OUT_DIR/*.json and *.md, and what was said into
 # OUT_DIR/checks.log; exits non-zero when a check failed. KCP_DEVICE=cpu tries the script itself on a machine without a GPU.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/gpu_check.sh OUT_DIR [BUILD_DIR] [STAGE...]}
 build=${2:-}
 shift $(($# < 2 ? $# : 2))
-stages=${*:-tests sanitizer timings top-k}
+stages=${*:-tests sanitizer timings top-k influence range}
 device=${KCP_DEVICE:-cuda}
 failures=0
 mkdir -p "$out"
@@ -57,6 +57,9 @@ run_tests() {
 run_sanitizer() {
   "$kcp" gen bit 700 "$data/a.bin" --dims 3 --digits 4 --seed 1 --quiet
   "$kcp" gen bit 300 "$data/b.bin" --dims 3 --digits 4 --seed 2 --quiet
+  awk 'BEGIN { print "id,x,y,weight"; for (i = 0; i < 60; ++i) print i "," i * 7 % 60 / 60 "," i * 11 % 60 / 60 "," 1 + i % 3 }' \
+    >"$data/p.csv"
+  head -30 "$data/p.csv" >"$data/q.csv"
   local query
   while read -r name query; do
     check "memcheck-$name" compute-sanitizer --tool memcheck --error-exitcode 9 --leak-check full \
@@ -75,6 +78,7 @@ QUERIES
       "$kcp" --device "$device" --quiet --algo $name --k 20 "$data/a.bin" "$data/b.bin"
   done
   run_sanitizer_on_values
+  run_sanitizer_on_ranges_and_regions
 }
 
 # Every way to a top-k: by one block, by several, by sorted survivors.
@@ -91,12 +95,31 @@ run_sanitizer_on_values() {
   done
 }
 
+# Range joins and influence regions, a few of their variants.
+run_sanitizer_on_ranges_and_regions() {
+  local tool name query
+  for tool in memcheck racecheck; do
+    while read -r name query; do
+      check "$tool-$name" compute-sanitizer --tool $tool --error-exitcode 9 \
+        "$kcp" --device "$device" --quiet $query
+    done <<QUERIES
+range-brute --algo range-brute --eps 0.1 $data/a.bin
+rt-hiss --algo rt-hiss --eps 0.1 --out $data/p.npy $data/a.bin $data/b.bin
+rt-hiss-pairs --algo rt-hiss --eps 0.1 --refine shared-none --result pairs --kd-height max $data/a.bin
+influence-sparse --algo influence-pairs --k 5 --grid 50x50 --domain 0,0,1,1 --list-areas $data/p.csv $data/q.csv
+influence-pairs --algo influence-pairs --method pairs --k 5 --grid 50x50 --domain 0,0,1,1 --list-areas $data/p.csv $data/q.csv
+QUERIES
+  done
+}
+
 for stage in $stages; do
   case $stage in
     tests) run_tests ;;
     sanitizer) run_sanitizer ;;
     timings) check timings python3 "$root/scripts/gpu_timings.py" "$kcp" "$out" "$device" ;;
     top-k) check top_k python3 "$root/scripts/gpu_top_k.py" "$kcp" "$out" "$device" ;;
+    influence) check influence python3 "$root/scripts/gpu_influence.py" "$kcp" "$out" "$device" ;;
+    range) check range python3 "$root/scripts/gpu_range.py" "$kcp" "$out" "$device" ;;
     *) echo "no stage '$stage'"; exit 2 ;;
   esac
 done

@@ -3,12 +3,16 @@ import json
 import subprocess
 
 
-def run_report(kcp, device, options, inputs, runs, folder, warmup=1):
-    """A query repeated in one process after a warm-up; (report, None) or (None, what kcp said)."""
+def run_report(kcp, device, options, inputs, runs, folder, warmup=1, answer="answer.csv"):
+    """A query repeated in one process after a warm-up; (report, None) or (None, what kcp said). With answer None the pairs
+    stay unwritten, where a query can do without."""
     report = f"{folder}/report.json"
     command = [kcp, "--device", device, "--quiet", "--runs", str(runs), "--warmup", str(warmup),
-               "--json", report, "--out", f"{folder}/answer.csv", *options.split(), *inputs]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+               "--json", report, *options.split()]
+    if answer:
+        command += ["--out", f"{folder}/{answer}"]
+    command += inputs
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         return None, done.stderr.strip()
     with open(report) as file:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The timings of common influence regions: the paper's sizes, both methods and both queries, and a large case.
 
-usage: influence_timings.py KCP OUT_DIR [DEVICE] [CASE-PREFIX...]
+usage: gpu_influence.py KCP OUT_DIR [DEVICE] [CASE-PREFIX...]
 
 Sites are uniform with whole weights from 1 to 15, as in the paper. Each configuration is repeated in one process; all methods
 of a case must give one checksum. Prints a table and writes OUT_DIR/influence.md and influence.json."""
