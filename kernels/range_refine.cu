@@ -285,22 +285,26 @@ static void round_limits(struct kcp_range_limit *limit) {
   limit->beyond = beyond;
 }
 
+struct kcp_range_limit kcp_range_row_limit(const struct kcp_range_join *join) {
+  const double eps = join->plan.eps;
+  if (!join->is_narrow) return kcp_range_limit_reordered(eps, join->plan.dimensions);
+  /* Each rounding to binary32 moves a row by at most its norm times 2^-24. */
+  const double displacement =
+      (join->point_norm + join->query_norm) * 0x1p-24 * (1 + 0x1p-10) + 1e-30;
+  struct kcp_range_limit limit =
+      kcp_range_limit_narrow(eps * join->narrow_scale, join->plan.dimensions, displacement);
+  round_limits(&limit);
+  return limit;
+}
+
 enum kcp_status kcp_range_refine(struct kcp_range_join *join,
                                  const struct kcp_range_meeting *meeting,
                                  const struct kcp_range_tasks *tasks,
                                  const struct kcp_range_found *found, struct kcp_error *error) {
-  const double eps = join->plan.eps;
-  struct kcp_range_limit limit = kcp_range_limit_reordered(eps, join->plan.dimensions);
+  const struct kcp_range_limit limit = kcp_range_row_limit(join);
   struct kcp_range_task *device_tasks;
   struct refinement work = {};
   if (tasks->count == 0) return KCP_OK;
-  if (join->is_narrow) {
-    /* Each rounding to binary32 moves a row by at most its norm times 2^-24. */
-    const double displacement =
-        (join->point_norm + join->query_norm) * 0x1p-24 * (1 + 0x1p-10) + 1e-30;
-    limit = kcp_range_limit_narrow(eps * join->narrow_scale, join->plan.dimensions, displacement);
-    round_limits(&limit);
-  }
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_TASKS, tasks->count, &device_tasks, error));
   KCP_CUDA_TRY(cudaMemcpyAsync(device_tasks, tasks->tasks, tasks->count * sizeof *device_tasks,
                                cudaMemcpyHostToDevice, join->stream));
@@ -309,7 +313,7 @@ enum kcp_status kcp_range_refine(struct kcp_range_join *join,
   work.queries = join->queries;
   work.firsts = kcp_range_array<uint32_t>(join, KCP_BUFFER_FIRSTS);
   work.dimensions = join->plan.dimensions;
-  work.rank = eps * eps;
+  work.rank = join->plan.eps * join->plan.eps;
   work.within = limit.within;
   work.beyond = limit.beyond;
   work.batch_first = meeting->first;
