@@ -466,8 +466,7 @@ enum kcp_status kcp_rt_hiss_build(struct kcp_range_join *join, struct kcp_range_
   KCP_TRY(kcp_range_make_rows(join, &join->points, KCP_BUFFER_ROWS, &join->point_norm, error));
   KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_REARRANGE], error));
 
-  if (join->plan.options.bound == KCP_BOUND_FULL ||
-      join->plan.options.refine == KCP_REFINE_TENSOR)
+  if (join->plan.options.bound == KCP_BOUND_FULL || join->plan.options.refine == KCP_REFINE_TENSOR)
     KCP_TRY(join->is_narrow ? make_bounds<float>(join, error) : make_bounds<double>(join, error));
   KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_PRIMITIVES], error));
 
