@@ -15,6 +15,7 @@ enum kcp_range_buffer {
   KCP_BUFFER_ROWS,        /* D' */
   KCP_BUFFER_PLACES,      /* of D' among D */
   KCP_BUFFER_FIRSTS,      /* of primitives among D' */
+  KCP_BUFFER_BOUNDS,      /* of primitives in all dimensions */
   KCP_BUFFER_BOXES,       /* of the index */
   KCP_BUFFER_CELL_FIRSTS, /* of the index by a grid */
   KCP_BUFFER_CELL_LISTS,
@@ -143,6 +144,9 @@ enum kcp_status kcp_rt_hiss_meet(struct kcp_range_join *join, struct kcp_range_m
                                  struct kcp_range_work *work, struct kcp_error *error);
 
 /* ---- IV-E (range_refine.cu) ---- */
+
+/* What sums of rows may be: at the rows' scale, and for binary32 rounded to the safe side. */
+struct kcp_range_limit kcp_range_row_limit(const struct kcp_range_join *join);
 
 /* Masks of entries, or pairs, or counts alone, and the totals of each query of the batch. */
 struct kcp_range_found {

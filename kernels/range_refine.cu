@@ -10,47 +10,10 @@
  * has it. */
 #include <cmath>
 
-#include "range_join.cuh"
+#include "range_refine.cuh"
 
-static const int threads = KCP_RANGE_BLOCK_THREADS;
-static const int tile = 64;              /* queries and points of a tile */
-static const int side = 4;               /* of a thread's square of pairs */
-static const int lanes = tile / side;    /* threads along a side of the block */
 static const int tile_stride = tile + 4; /* so that writing by dimension spreads over the banks */
 static const int standard_step = 16;     /* dimensions */
-
-struct refinement {
-  const struct kcp_range_task *tasks;
-  struct kcp_device_points points, queries;
-  const uint32_t *firsts; /* of primitives */
-  uint32_t dimensions, step;
-  double rank, within, beyond;
-  uint64_t batch_first, batch_count;
-  bool everyone_meets;
-  uint64_t primitives;
-  const uint32_t *entries, *met_by;
-  struct kcp_range_found found;
-};
-
-/* A task's entry number i: which one, and whose. */
-struct entry {
-  uint64_t number;
-  uint32_t query;
-};
-
-__device__ static struct entry entry_of(const struct refinement &work, uint32_t primitive,
-                                        uint64_t i) {
-  struct entry entry;
-  if (work.everyone_meets) {
-    const uint64_t place = i - primitive * work.batch_count;
-    entry.query = (uint32_t)(work.batch_first + place);
-    entry.number = place * work.primitives + primitive;
-  } else {
-    entry.number = work.entries[i];
-    entry.query = work.met_by[entry.number];
-  }
-  return entry;
-}
 
 template <typename T>
 __device__ static T beyond_all();
@@ -141,46 +104,6 @@ __device__ static bool sum_tile(const struct refinement &work, const uint32_t *p
   return true;
 }
 
-/* A pair that the sum leaves open. */
-__device__ static bool recheck(const struct refinement &work, uint32_t query_place,
-                               uint32_t point_place) {
-  atomicAdd(work.found.rechecks, 1ull);
-  return kcp_range_rank(work.dimensions, work.points.columns, work.points.count, point_place,
-                        work.queries.columns, work.queries.count, query_place) <= work.rank;
-}
-
-/* Appends a warp's neighbours of one query as pairs. */
-__device__ static void append_pairs(const struct refinement &work, uint32_t bits, uint32_t query,
-                                    const uint32_t *point_places) {
-  const int lane = threadIdx.x % 32, count = __popc(bits);
-  int before = count;
-  for (int offset = 1; offset < 32; offset *= 2) {
-    const int other = __shfl_up_sync(~0u, before, offset);
-    if (lane >= offset) before += other;
-  }
-  unsigned long long base = 0;
-  if (lane == 31 && before > 0) base = atomicAdd(work.found.pair_count, (unsigned long long)before);
-  base = __shfl_sync(~0u, base, 31) + (unsigned long long)(before - count);
-  for (; bits != 0; bits &= bits - 1)
-    work.found.pairs[base++] = (unsigned long long)query << 32 | point_places[__ffs(bits) - 1];
-}
-
-/* What the thread found for one of its queries: `bits` of its four points. */
-__device__ static void note(const struct refinement &work, struct entry entry, bool is_query,
-                            uint32_t first_word, uint32_t bits, const uint32_t *point_places) {
-  const int x = threadIdx.x % lanes;
-  if (work.found.pairs != NULL) append_pairs(work, is_query ? bits : 0, entry.query, point_places);
-  uint32_t word = bits << (side * (x % 8));
-  for (int offset = 1; offset < 8; offset *= 2) word |= __shfl_xor_sync(~0u, word, offset);
-  const uint32_t other_word = __shfl_xor_sync(~0u, word, 8);
-  if (!is_query) return;
-  if (work.found.masks != NULL && x % 8 == 0 && first_word + x / 8 < work.found.mask_words)
-    work.found.masks[entry.number * work.found.mask_words + first_word + x / 8] = word;
-  if (x == 0 && (word | other_word) != 0)
-    atomicAdd(&work.found.totals[entry.query - work.batch_first],
-              (uint32_t)(__popc(word) + __popc(other_word)));
-}
-
 template <typename T, bool STAGES_POINTS, bool STAGES_QUERIES>
 __global__ static void __launch_bounds__(KCP_RANGE_BLOCK_THREADS)
     refine_tasks(struct refinement work) {
@@ -239,8 +162,9 @@ template <typename T>
 static enum kcp_status launch(struct kcp_range_join *join, const struct refinement *work,
                               uint64_t task_count, struct kcp_error *error) {
   const enum kcp_range_refine refine = join->plan.options.refine;
-  const bool points = refine == KCP_REFINE_SHARED_BOTH || refine == KCP_REFINE_SHARED_PRIMITIVE;
-  const bool queries = refine == KCP_REFINE_SHARED_BOTH || refine == KCP_REFINE_SHARED_QUERY;
+  const bool both = refine == KCP_REFINE_SHARED_BOTH || refine == KCP_REFINE_TENSOR;
+  const bool points = both || refine == KCP_REFINE_SHARED_PRIMITIVE;
+  const bool queries = both || refine == KCP_REFINE_SHARED_QUERY;
   const size_t bytes = (size_t)work->step * tile_stride * sizeof(T) * (points + queries);
   void (*kernel)(struct refinement) = refine_tasks<T, false, false>;
   if (points && queries) kernel = refine_tasks<T, true, true>;
@@ -285,22 +209,26 @@ static void round_limits(struct kcp_range_limit *limit) {
   limit->beyond = beyond;
 }
 
+struct kcp_range_limit kcp_range_row_limit(const struct kcp_range_join *join) {
+  const double eps = join->plan.eps;
+  if (!join->is_narrow) return kcp_range_limit_reordered(eps, join->plan.dimensions);
+  /* Each rounding to binary32 moves a row by at most its norm times 2^-24. */
+  const double displacement =
+      (join->point_norm + join->query_norm) * 0x1p-24 * (1 + 0x1p-10) + 1e-30;
+  struct kcp_range_limit limit =
+      kcp_range_limit_narrow(eps * join->narrow_scale, join->plan.dimensions, displacement);
+  round_limits(&limit);
+  return limit;
+}
+
 enum kcp_status kcp_range_refine(struct kcp_range_join *join,
                                  const struct kcp_range_meeting *meeting,
                                  const struct kcp_range_tasks *tasks,
                                  const struct kcp_range_found *found, struct kcp_error *error) {
-  const double eps = join->plan.eps;
-  struct kcp_range_limit limit = kcp_range_limit_reordered(eps, join->plan.dimensions);
+  const struct kcp_range_limit limit = kcp_range_row_limit(join);
   struct kcp_range_task *device_tasks;
   struct refinement work = {};
   if (tasks->count == 0) return KCP_OK;
-  if (join->is_narrow) {
-    /* Each rounding to binary32 moves a row by at most its norm times 2^-24. */
-    const double displacement =
-        (join->point_norm + join->query_norm) * 0x1p-24 * (1 + 0x1p-10) + 1e-30;
-    limit = kcp_range_limit_narrow(eps * join->narrow_scale, join->plan.dimensions, displacement);
-    round_limits(&limit);
-  }
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_TASKS, tasks->count, &device_tasks, error));
   KCP_CUDA_TRY(cudaMemcpyAsync(device_tasks, tasks->tasks, tasks->count * sizeof *device_tasks,
                                cudaMemcpyHostToDevice, join->stream));
@@ -309,7 +237,7 @@ enum kcp_status kcp_range_refine(struct kcp_range_join *join,
   work.queries = join->queries;
   work.firsts = kcp_range_array<uint32_t>(join, KCP_BUFFER_FIRSTS);
   work.dimensions = join->plan.dimensions;
-  work.rank = eps * eps;
+  work.rank = join->plan.eps * join->plan.eps;
   work.within = limit.within;
   work.beyond = limit.beyond;
   work.batch_first = meeting->first;
@@ -319,6 +247,9 @@ enum kcp_status kcp_range_refine(struct kcp_range_join *join,
   work.entries = meeting->entries;
   work.met_by = meeting->met_by;
   work.found = *found;
+  /* Where binary32 does not serve, neither do the tensor cores. */
+  if (join->plan.options.refine == KCP_REFINE_TENSOR && join->is_narrow)
+    return kcp_range_refine_tensor(join, &work, tasks->count, error);
   const size_t value_bytes = join->is_narrow ? sizeof(float) : sizeof(double);
   KCP_TRY(choose_step(join, value_bytes, &work.step, error));
   return join->is_narrow ? launch<float>(join, &work, tasks->count, error)

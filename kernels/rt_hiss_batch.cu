@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 
+#include "kcp/range_boxes.h"
 #include "range_join.cuh"
 
 static const int threads = 256;
@@ -18,17 +19,68 @@ static unsigned blocks_for(uint64_t count) {
   return (unsigned)((count + threads - 1) / threads);
 }
 
-__global__ static void count_hits(struct kcp_primitive_index index, struct kcp_range_frame frame,
-                                  struct kcp_device_points queries, uint64_t *hits) {
+/* What a walk needs. */
+struct hunt {
+  struct kcp_primitive_index index;
+  struct kcp_range_frame frame;
+  struct kcp_device_points queries;
+  uint32_t dimensions;
+  const void *bounds; /* of primitives in all dimensions; NULL without --bound full */
+  double beyond;
+};
+
+__device__ static bool reaches(uint32_t dimensions, const float *row, const float *bounds,
+                               double beyond) {
+  return kcp_narrow_box_reaches(dimensions, row, bounds, (float)beyond);
+}
+
+__device__ static bool reaches(uint32_t dimensions, const double *row, const double *bounds,
+                               double beyond) {
+  return kcp_box_reaches(dimensions, row, bounds, beyond);
+}
+
+__device__ static struct kcp_primitive_walk begin_walk(const struct hunt &hunt, uint64_t q) {
+  const struct kcp_device_points &queries = hunt.queries;
+  return kcp_primitive_walk_begin(
+      &hunt.index,
+      kcp_frame_point_of(&hunt.frame, queries.columns, queries.count, queries.places[q]));
+}
+
+/* The next primitive that query q meets; the same ones in both passes. */
+template <typename T>
+__device__ static bool next_met(const struct hunt &hunt, uint64_t q,
+                                struct kcp_primitive_walk *walk, uint32_t *primitive) {
+  const T *row = (const T *)hunt.queries.rows + q * hunt.dimensions;
+  const T *bounds = (const T *)hunt.bounds;
+  while (kcp_primitive_walk_next(&hunt.index, walk, primitive))
+    if (bounds == NULL || reaches(hunt.dimensions, row,
+                                  bounds + 2 * (uint64_t)*primitive * hunt.dimensions, hunt.beyond))
+      return true;
+  return false;
+}
+
+template <typename T>
+__global__ static void count_hits(struct hunt hunt, uint64_t *hits) {
   const uint64_t q = (uint64_t)blockIdx.x * threads + threadIdx.x;
-  if (q > queries.count) return;
+  if (q > hunt.queries.count) return;
   uint32_t primitive, met = 0;
-  if (q < queries.count) {
-    struct kcp_primitive_walk walk = kcp_primitive_walk_begin(
-        &index, kcp_frame_point_of(&frame, queries.columns, queries.count, queries.places[q]));
-    while (kcp_primitive_walk_next(&index, &walk, &primitive)) ++met;
+  if (q < hunt.queries.count) {
+    struct kcp_primitive_walk walk = begin_walk(hunt, q);
+    while (next_met<T>(hunt, q, &walk, &primitive)) ++met;
   }
   hits[q] = met;
+}
+
+static struct hunt make_hunt(const struct kcp_range_join *join) {
+  struct hunt hunt = {};
+  hunt.index = join->index;
+  hunt.frame = join->frame;
+  hunt.queries = join->queries;
+  hunt.dimensions = join->plan.dimensions;
+  if (join->plan.options.bound == KCP_BOUND_FULL)
+    hunt.bounds = join->buffers[KCP_BUFFER_BOUNDS].memory;
+  hunt.beyond = kcp_range_row_limit(join).beyond;
+  return hunt;
 }
 
 enum kcp_status kcp_rt_hiss_first_test(struct kcp_range_join *join, uint64_t *firsts,
@@ -39,8 +91,9 @@ enum kcp_status kcp_rt_hiss_first_test(struct kcp_range_join *join, uint64_t *fi
   void *scratch;
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_HITS, count + 1, &hits, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_HIT_FIRSTS, count + 1, &hit_firsts, error));
-  count_hits<<<blocks_for(count + 1), threads, 0, join->stream>>>(join->index, join->frame,
-                                                                  join->queries, hits);
+  void (*kernel)(struct hunt, uint64_t *) =
+      join->is_narrow ? count_hits<float> : count_hits<double>;
+  kernel<<<blocks_for(count + 1), threads, 0, join->stream>>>(make_hunt(join), hits);
   KCP_CUDA_TRY(cudaGetLastError());
   KCP_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, hits, hit_firsts, (int64_t)(count + 1),
                                              join->stream));
@@ -53,22 +106,26 @@ enum kcp_status kcp_rt_hiss_first_test(struct kcp_range_join *join, uint64_t *fi
   return KCP_OK;
 }
 
-/* Entries of queries first .. first + count - 1; places less `base`. */
-__global__ static void write_hits(struct kcp_primitive_index index, struct kcp_range_frame frame,
-                                  struct kcp_device_points queries, uint64_t first, uint64_t count,
-                                  const uint64_t *hit_firsts, uint64_t base, uint32_t *met,
-                                  uint32_t *met_by, uint32_t *numbers) {
+/* Where the second pass writes: entries of queries first .. first + count - 1, at their places less
+ * `base`. */
+struct listing {
+  uint64_t first, count, base;
+  const uint64_t *hit_firsts;
+  uint32_t *met, *met_by, *numbers;
+};
+
+template <typename T>
+__global__ static void write_hits(struct hunt hunt, struct listing to) {
   const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
-  if (i >= count) return;
-  const uint64_t q = first + i;
-  uint64_t entry = hit_firsts[q] - base;
-  struct kcp_primitive_walk walk = kcp_primitive_walk_begin(
-      &index, kcp_frame_point_of(&frame, queries.columns, queries.count, queries.places[q]));
+  if (i >= to.count) return;
+  const uint64_t q = to.first + i;
+  uint64_t entry = to.hit_firsts[q] - to.base;
+  struct kcp_primitive_walk walk = begin_walk(hunt, q);
   uint32_t primitive;
-  while (kcp_primitive_walk_next(&index, &walk, &primitive)) {
-    met[entry] = primitive;
-    met_by[entry] = (uint32_t)q;
-    numbers[entry] = (uint32_t)entry;
+  while (next_met<T>(hunt, q, &walk, &primitive)) {
+    to.met[entry] = primitive;
+    to.met_by[entry] = (uint32_t)q;
+    to.numbers[entry] = (uint32_t)entry;
     ++entry;
   }
 }
@@ -110,9 +167,11 @@ enum kcp_status kcp_rt_hiss_meet(struct kcp_range_join *join, struct kcp_range_m
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_SORTED_MET, entries, &sorted, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_ENTRIES, entries, &listed, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_ENTRY_FIRSTS, primitives + 1, &firsts, error));
-  write_hits<<<blocks_for(meeting->count), threads, 0, join->stream>>>(
-      join->index, join->frame, join->queries, meeting->first, meeting->count, hit_firsts,
-      meeting->query_base, met, met_by, numbers);
+  const struct listing to = {meeting->first, meeting->count, meeting->query_base, hit_firsts, met,
+                             met_by,         numbers};
+  void (*kernel)(struct hunt, struct listing) =
+      join->is_narrow ? write_hits<float> : write_hits<double>;
+  kernel<<<blocks_for(meeting->count), threads, 0, join->stream>>>(make_hunt(join), to);
   KCP_CUDA_TRY(cudaGetLastError());
   KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_FILL_PASS], error));
 

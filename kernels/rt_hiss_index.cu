@@ -146,34 +146,36 @@ __device__ static uint32_t node_of(uint64_t n, uint32_t level, uint64_t p) {
   return (uint32_t)((((p + 1) << level) - 1) / n);
 }
 
-__global__ static void place_on_axes(struct kcp_range_frame frame, const double *columns,
+/* Points along the first axes of the order, near the size of the frame. */
+__global__ static void place_on_axes(uint32_t axis_count, const uint32_t *order,
+                                     const double *centre, double scale, const double *columns,
                                      uint64_t count, float *axes, uint32_t *places) {
   const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
   if (i >= count) return;
-  const struct kcp_frame_point point = kcp_frame_point_of(&frame, columns, count, i);
-  for (uint32_t j = 0; j < KCP_RANGE_AXES; ++j) axes[j * count + i] = point.axis[j];
+  for (uint32_t j = 0; j < axis_count; ++j)
+    axes[j * count + i] = (float)((columns[order[j] * count + i] - centre[j]) * scale);
   places[i] = (uint32_t)i;
 }
 
-__global__ static void clear_extents(uint32_t nodes, uint32_t *extents) {
+__global__ static void clear_extents(uint32_t nodes, uint32_t axis_count, uint32_t *extents) {
   const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
-  if (i < (uint64_t)nodes * 2 * KCP_RANGE_AXES)
-    extents[i] = i % (2 * KCP_RANGE_AXES) < KCP_RANGE_AXES ? ~0u : 0u;
+  if (i < (uint64_t)nodes * 2 * axis_count)
+    extents[i] = i % (2 * axis_count) < axis_count ? ~0u : 0u;
 }
 
-/* extents[node * 6 ..]: the least along each axis, then the greatest, as ordered bits. */
-__global__ static void grow_extents(uint64_t count, uint32_t level, const float *axes,
-                                    const uint32_t *places, uint32_t *extents) {
+/* extents[node * 2 axes ..]: the least along each axis, then the greatest, as ordered bits. */
+__global__ static void grow_extents(uint64_t count, uint32_t level, uint32_t axis_count,
+                                    const float *axes, const uint32_t *places, uint32_t *extents) {
   const uint64_t p = (uint64_t)blockIdx.x * threads + threadIdx.x;
   const uint64_t seen = p < count ? p : count - 1;
   const uint32_t node = node_of(count, level, seen), place = places[seen];
   const bool together = __all_sync(~0u, node == __shfl_sync(~0u, node, 0));
-  for (uint32_t j = 0; j < KCP_RANGE_AXES; ++j) {
+  for (uint32_t j = 0; j < axis_count; ++j) {
     const uint32_t bits = ordered_float(axes[j * count + place]);
-    uint32_t *least = &extents[(uint64_t)node * 2 * KCP_RANGE_AXES + j];
+    uint32_t *least = &extents[(uint64_t)node * 2 * axis_count + j];
     if (!together) {
       atomicMin(least, bits);
-      atomicMax(least + KCP_RANGE_AXES, bits);
+      atomicMax(least + axis_count, bits);
       continue;
     }
     uint32_t low = bits, high = bits;
@@ -183,22 +185,22 @@ __global__ static void grow_extents(uint64_t count, uint32_t level, const float 
     }
     if (threadIdx.x % 32 == 0) {
       atomicMin(least, low);
-      atomicMax(least + KCP_RANGE_AXES, high);
+      atomicMax(least + axis_count, high);
     }
   }
 }
 
-__global__ static void make_keys(uint64_t count, uint32_t level, const float *axes,
-                                 const uint32_t *places, const uint32_t *extents, uint64_t *keys) {
+__global__ static void make_keys(uint64_t count, uint32_t level, uint32_t axis_count,
+                                 const float *axes, const uint32_t *places, const uint32_t *extents,
+                                 uint64_t *keys) {
   const uint64_t p = (uint64_t)blockIdx.x * threads + threadIdx.x;
   if (p >= count) return;
   const uint32_t node = node_of(count, level, p);
-  const uint32_t *least = &extents[(uint64_t)node * 2 * KCP_RANGE_AXES];
+  const uint32_t *least = &extents[(uint64_t)node * 2 * axis_count];
   uint32_t longest = 0;
   float longest_extent = -1;
-  for (uint32_t j = 0; j < KCP_RANGE_AXES; ++j) {
-    const float extent =
-        from_ordered_float(least[KCP_RANGE_AXES + j]) - from_ordered_float(least[j]);
+  for (uint32_t j = 0; j < axis_count; ++j) {
+    const float extent = from_ordered_float(least[axis_count + j]) - from_ordered_float(least[j]);
     if (extent <= longest_extent) continue;
     longest_extent = extent;
     longest = j;
@@ -227,24 +229,29 @@ static enum kcp_status group_points(struct kcp_range_join *join, uint32_t **grou
                                     struct kcp_error *error) {
   const uint64_t count = join->points.count;
   const unsigned blocks = blocks_for(count);
+  const uint32_t axis_count = kcp_group_axes(join->plan.dimensions, join->plan.options.bound);
   float *axes;
   uint32_t *places, *sorted, *extents;
   uint64_t *keys, *sorted_keys;
-  KCP_TRY(kcp_range_room(join, KCP_BUFFER_ROWS, count * KCP_RANGE_AXES, &axes, error));
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_ROWS, count * axis_count, &axes, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_KEYS, count, &keys, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_SORTED_KEYS, count, &sorted_keys, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_VALUES, count, &places, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_QUERY_PLACES, count, &sorted, error));
-  KCP_TRY(kcp_range_room(join, KCP_BUFFER_PARTIAL,
-                         (UINT64_C(2) * KCP_RANGE_AXES) << (join->height - 1), &extents, error));
-  place_on_axes<<<blocks, threads, 0, join->stream>>>(join->frame, join->points.columns, count,
-                                                      axes, places);
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_PARTIAL, (UINT64_C(2) * axis_count) << (join->height - 1),
+                         &extents, error));
+  place_on_axes<<<blocks, threads, 0, join->stream>>>(
+      axis_count, kcp_range_array<uint32_t>(join, KCP_BUFFER_ORDER),
+      kcp_range_array<double>(join, KCP_BUFFER_CENTRE), join->frame.scale, join->points.columns,
+      count, axes, places);
   for (uint32_t level = 0; level + 1 < join->height; ++level) {
     const uint32_t nodes = 1u << level;
-    clear_extents<<<blocks_for(nodes * 2ull * KCP_RANGE_AXES), threads, 0, join->stream>>>(nodes,
-                                                                                           extents);
-    grow_extents<<<blocks, threads, 0, join->stream>>>(count, level, axes, places, extents);
-    make_keys<<<blocks, threads, 0, join->stream>>>(count, level, axes, places, extents, keys);
+    clear_extents<<<blocks_for(nodes * 2ull * axis_count), threads, 0, join->stream>>>(
+        nodes, axis_count, extents);
+    grow_extents<<<blocks, threads, 0, join->stream>>>(count, level, axis_count, axes, places,
+                                                       extents);
+    make_keys<<<blocks, threads, 0, join->stream>>>(count, level, axis_count, axes, places, extents,
+                                                    keys);
     KCP_CUDA_TRY(cudaGetLastError());
     KCP_TRY(sort_pairs(join, keys, sorted_keys, places, sorted, count, 32 + (int)level, error));
     uint32_t *kept = places;
@@ -425,6 +432,9 @@ static enum kcp_status reserve_primitives(struct kcp_range_join *join, struct kc
   return kcp_out_of_memory(error, "primitives", 4 * join->primitive_count);
 }
 
+template <typename T>
+static enum kcp_status make_bounds(struct kcp_range_join *join, struct kcp_error *error);
+
 enum kcp_status kcp_rt_hiss_build(struct kcp_range_join *join, struct kcp_range_work *work,
                                   struct kcp_error *error) {
   const uint64_t count = join->points.count;
@@ -455,6 +465,10 @@ enum kcp_status kcp_rt_hiss_build(struct kcp_range_join *join, struct kcp_range_
   KCP_TRY(rearrange(join, grouped, leaf_boxes, keys, numbers, boxes, error));
   KCP_TRY(kcp_range_make_rows(join, &join->points, KCP_BUFFER_ROWS, &join->point_norm, error));
   KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_REARRANGE], error));
+
+  if (join->plan.options.bound == KCP_BOUND_FULL || join->plan.options.refine == KCP_REFINE_TENSOR)
+    KCP_TRY(join->is_narrow ? make_bounds<float>(join, error) : make_bounds<double>(join, error));
+  KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_PRIMITIVES], error));
 
   KCP_TRY(build_index(join, boxes, error));
   return kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_INDEX], error);
@@ -524,6 +538,39 @@ enum kcp_status kcp_range_make_rows(struct kcp_range_join *join, struct kcp_devi
   if (points == &join->points) join->is_narrow = narrow_serves(join, *norm);
   if (join->is_narrow) return KCP_OK;
   return make_rows_of<double>(join, points, which, false, norm, error);
+}
+
+/* ---- bounds in all dimensions (--bound full) ---- */
+
+/* A warp a primitive, a lane a dimension. */
+template <typename T>
+__global__ static void bound_fully(uint64_t primitives, uint32_t dimensions, const uint32_t *firsts,
+                                   const T *rows, T *bounds) {
+  const uint64_t primitive = ((uint64_t)blockIdx.x * threads + threadIdx.x) / 32;
+  if (primitive >= primitives) return;
+  const uint32_t first = firsts[primitive], last = firsts[primitive + 1];
+  for (uint32_t j = threadIdx.x % 32; j < dimensions; j += 32) {
+    T low = rows[(uint64_t)first * dimensions + j], high = low;
+    for (uint32_t i = first + 1; i < last; ++i) {
+      const T value = rows[(uint64_t)i * dimensions + j];
+      low = value < low ? value : low;
+      high = value > high ? value : high;
+    }
+    bounds[2 * (primitive * dimensions + j)] = low;
+    bounds[2 * (primitive * dimensions + j) + 1] = high;
+  }
+}
+
+template <typename T>
+static enum kcp_status make_bounds(struct kcp_range_join *join, struct kcp_error *error) {
+  T *bounds;
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_BOUNDS, 2 * join->primitive_count * join->plan.dimensions,
+                         &bounds, error));
+  bound_fully<T><<<blocks_for(join->primitive_count * 32), threads, 0, join->stream>>>(
+      join->primitive_count, join->plan.dimensions,
+      kcp_range_array<uint32_t>(join, KCP_BUFFER_FIRSTS), (const T *)join->points.rows, bounds);
+  KCP_CUDA_TRY(cudaGetLastError());
+  return KCP_OK;
 }
 
 /* ---- queries ---- */

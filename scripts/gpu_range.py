@@ -23,14 +23,16 @@ RT = "--algo rt-hiss"
 VARIANTS = [  # label, options
     ("rt-hiss", RT),
     ("rt-hiss, bounds in all dimensions", f"{RT} --bound full"),
+    ("rt-hiss tensor", f"{RT} --refine tensor"),
+    ("rt-hiss tensor, bounds in all dimensions", f"{RT} --refine tensor --bound full"),
     ("rt-hiss shared-none", f"{RT} --refine shared-none"),
     ("rt-hiss, a point a primitive", f"{RT} --kd-height max"),
 ]
 CASES = [  # name, points, dimensions, neighbours, [(label, options)], runs
     ("1M x 18, few neighbours", 1000000, 18, 230, VARIANTS + [("range-brute", "--algo range-brute")], 2),
-    ("1M x 18, many neighbours", 1000000, 18, 3950, VARIANTS[:3], 2),
+    ("1M x 18, many neighbours", 1000000, 18, 3950, VARIANTS[:4], 2),
     ("500K x 90, few neighbours", 500000, 90, 291, VARIANTS + [("range-brute", "--algo range-brute")], 2),
-    ("500K x 90, many neighbours", 500000, 90, 4060, VARIANTS[:3], 2),
+    ("500K x 90, many neighbours", 500000, 90, 4060, VARIANTS[:4], 2),
 ]
 
 
@@ -56,14 +58,14 @@ def main():
             if PREFIXES and not case.startswith(PREFIXES):
                 continue
             data = make(folder, max(100, int(count * SCALE)), dimensions)
-            print(f"\n{case}\n  {'configuration':36} {'total':>11} {'kernel':>11} {'refine':>11} {'pairs':>14}", flush=True)
+            print(f"\n{case}\n  {'configuration':42} {'total':>11} {'kernel':>11} {'refine':>11} {'pairs':>14}", flush=True)
             page.append(f"\n### {case}\n\n| configuration | total | kernels | refinement | pairs |\n| --- | ---: | ---: | ---: | ---: |")
             pairs = eps = None
             for label, options in configurations:
                 ask = f"--eps {eps!r}" if eps else f"--selectivity {neighbours * SCALE}"
                 report, problem = run_report(KCP, DEVICE, f"{options} {ask}", [data], runs, folder, answer=None)
                 if problem:
-                    print(f"  {label:36} {problem}", flush=True)
+                    print(f"  {label:42} {problem}", flush=True)
                     page.append(f"| {label} | {problem} | | | |")
                     failed = True
                     continue
@@ -74,7 +76,7 @@ def main():
                 failed = failed or result["answer"]["pairs"] != pairs
                 refine = result.get("range_join", {}).get("phases", {}).get("refine_s", 0)
                 total, kernel = (result["statistics"][phase]["median_s"] for phase in ("total", "kernel"))
-                print(f"  {label:36} {total * 1e3:8.1f} ms {kernel * 1e3:8.1f} ms {refine * 1e3:8.1f} ms "
+                print(f"  {label:42} {total * 1e3:8.1f} ms {kernel * 1e3:8.1f} ms {refine * 1e3:8.1f} ms "
                       f"{result['answer']['pairs']:14,}", flush=True)
                 page.append(f"| {label} | {total * 1e3:.1f} ms | {kernel * 1e3:.1f} ms | {refine * 1e3:.1f} ms | {result['answer']['pairs']:,} |")
     write_results(OUT, "range", everything, page)

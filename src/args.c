@@ -87,7 +87,7 @@ const struct kcp_flag kcp_flags[] = {
     {"bound", KCP_FLAG_CHOICE, QUERY, FIELD(range.bound), 0, 0,
      "sphere|box|full", NULL, "sphere", "rt-hiss: around a primitive's points; full: in all dimensions"},
     {"refine", KCP_FLAG_CHOICE, QUERY, FIELD(range.refine), 0, 0,
-     "shared-both|shared-primitive|shared-query|shared-none", NULL, "shared-both",
+     "shared-both|shared-primitive|shared-query|shared-none|tensor", NULL, "shared-both",
      "rt-hiss: points staged in shared memory"},
     {"result", KCP_FLAG_CHOICE, QUERY, FIELD(range.result), 0, 0,
      "mask|mask-raw|pairs", NULL, "mask", "rt-hiss: how results leave the refinement"},

@@ -35,7 +35,7 @@ size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32
   static const char *const indexes[] = {"bvh", "bvh", "grid"};
   static const char *const bounds[] = {"sphere", "box", "full"};
   static const char *const refines[] = {"shared-both", "shared-primitive", "shared-query",
-                                        "shared-none"};
+                                        "shared-none", "tensor"};
   static const char *const results[] = {"mask", "mask-raw", "pairs"};
   static const char *const switches[] = {"on", "off"};
   size_t count = 0;

@@ -20,7 +20,8 @@ enum kcp_range_refine {
   KCP_REFINE_SHARED_BOTH,
   KCP_REFINE_SHARED_PRIMITIVE,
   KCP_REFINE_SHARED_QUERY,
-  KCP_REFINE_SHARED_NONE
+  KCP_REFINE_SHARED_NONE,
+  KCP_REFINE_TENSOR /* a filter on tensor cores (this project; CUDA) */
 };
 /* How results leave the refinement. */
 enum kcp_range_result_form {

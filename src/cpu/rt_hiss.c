@@ -30,8 +30,11 @@ static enum kcp_status create(const struct kcp_range_plan *plan,
                               const struct kcp_device_info *device, struct kcp_range_join **out,
                               struct kcp_error *error) {
   (void)device;
-  struct kcp_range_join *join = calloc(1, sizeof *join);
   *out = NULL;
+  if (plan->options.refine == KCP_REFINE_TENSOR)
+    return kcp_fail(error, KCP_UNAVAILABLE,
+                    "--refine tensor needs a CUDA device; run without it, or with --device cuda");
+  struct kcp_range_join *join = calloc(1, sizeof *join);
   if (join == NULL) return kcp_out_of_memory(error, "a join", sizeof *join);
   join->plan = *plan;
   if (join->plan.options.work_per_thread == 0)

@@ -186,9 +186,13 @@ static void run_variants(struct job job) {
       {.result = KCP_RESULT_PAIRS, .sort_work = KCP_SWITCH_OFF, .work_per_thread = 1},
       {.result = KCP_RESULT_MASK_RAW, .fixed_work = KCP_SWITCH_OFF, .kd_height = 2},
       {.bound = KCP_BOUND_FULL},
+      {.refine = KCP_REFINE_TENSOR, .kd_height = 2},
+      {.refine = KCP_REFINE_TENSOR, .bound = KCP_BOUND_FULL, .result = KCP_RESULT_PAIRS},
       {.bound = KCP_BOUND_FULL, .kd_height = KCP_KD_HEIGHT_MAX, .reorder = KCP_REORDER_LOWEST},
       {.index = KCP_RANGE_INDEX_GRID, .kd_height = KCP_KD_HEIGHT_MAX, .bound = KCP_BOUND_BOX}};
+  const bool has_tensor = backend->kind == KCP_BACKEND_CUDA;
   for (size_t i = 0; i < COUNT(variants); ++i) {
+    if (variants[i].refine == KCP_REFINE_TENSOR && !has_tensor) continue;
     static unsigned turn;
     job.options = variants[i];
     /* Every other time many batches, and few queries passed on at once. */
