@@ -43,6 +43,7 @@ enum kcp_status kcp_range_join_create(const struct kcp_range_plan *plan,
 void kcp_range_join_destroy(struct kcp_range_join *join) {
   if (join == NULL) return;
   for (int i = 0; i < KCP_BUFFER_COUNT; ++i) kcp_device_buffer_free(&join->buffers[i]);
+  if (join->pinned != NULL) cudaFreeHost(join->pinned);
   if (join->stream != NULL) cudaStreamDestroy(join->stream);
   free(join->order);
   free(join->firsts);
@@ -58,16 +59,15 @@ uint64_t kcp_range_device_bytes(const struct kcp_range_join *join) {
 enum kcp_status kcp_range_upload(struct kcp_range_join *join, const struct kcp_points *points,
                                  enum kcp_range_buffer which, struct kcp_measurement *measurement,
                                  struct kcp_error *error) {
-  const double started = kcp_now();
+  const uint64_t count = points->count, dimensions = points->dimensions;
   double *columns;
-  KCP_TRY(kcp_range_room(join, which, points->count * points->dimensions, &columns, error));
-  KCP_CUDA_TRY(cudaMemcpy2DAsync(columns, points->count * sizeof(double), points->coordinates,
-                                 points->stride * sizeof(double), points->count * sizeof(double),
-                                 points->count > 0 ? points->dimensions : 0, cudaMemcpyHostToDevice,
-                                 join->stream));
-  KCP_CUDA_TRY(cudaStreamSynchronize(join->stream));
-  measurement->bytes_uploaded += points->count * points->dimensions * sizeof(double);
-  measurement->phase_s[KCP_PHASE_UPLOAD] += kcp_now() - started;
+  KCP_TRY(kcp_range_room(join, which, count * dimensions, &columns, error));
+  if (points->stride == count) /* the columns touch */
+    return kcp_range_copy_in(join, columns, points->coordinates,
+                             count * dimensions * sizeof *columns, measurement, error);
+  for (uint32_t j = 0; j < dimensions; ++j)
+    KCP_TRY(kcp_range_copy_in(join, columns + j * count, kcp_points_column(points, j),
+                              count * sizeof *columns, measurement, error));
   return KCP_OK;
 }
 

@@ -1,7 +1,7 @@
 /* The engines of range joins on the device: RT-HiSS, and brute force as the join in which every
  * query meets every primitive, a primitive being 256 points in the order of the file. */
 #include <cstdlib>
-#include <new>
+#include <exception>
 
 #include "range_join.cuh"
 
@@ -124,13 +124,14 @@ static enum kcp_status place_queries(struct kcp_range_join *join, bool everyone_
   return kcp_range_lap(join, &started, &measurement->phase_s[KCP_PHASE_INDEX], error);
 }
 
-/* C++ containers throw when host memory is short; the callers are C. */
+/* C++ containers and threads throw when there is no room for them; the callers are C. */
 template <typename F>
 static enum kcp_status guarded(struct kcp_error *error, F function) {
   try {
     return function();
-  } catch (const std::bad_alloc &) {
-    return kcp_fail(error, KCP_FAILED, "out of memory: results of a range join");
+  } catch (const std::exception &failure) {
+    return kcp_fail(error, KCP_FAILED, "range join: no host memory or threads left (%s)",
+                    failure.what());
   }
 }
 

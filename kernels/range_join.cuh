@@ -60,6 +60,7 @@ struct kcp_range_join {
   struct kcp_range_plan plan;
   struct kcp_device_info device;
   cudaStream_t stream;
+  void *pinned; /* staging memory; owned, NULL before the first transfer */
   struct kcp_device_buffer buffers[KCP_BUFFER_COUNT];
   struct kcp_device_points points, queries;
   const struct kcp_points *reference; /* on the host */
@@ -158,8 +159,11 @@ struct kcp_range_found {
   unsigned long long *rechecks;
 };
 
-/* Copies results to host memory: chunks through pinned staging memory, which --copy-threads share,
- * or straight (--host-memory pageable). */
+/* Copies results to host memory, or points to the device: chunks through pinned staging memory,
+ * which --copy-threads share, or straight (--host-memory pageable). range_copy.cu. */
+enum kcp_status kcp_range_copy_in(struct kcp_range_join *join, void *device, const void *host,
+                                  uint64_t bytes, struct kcp_measurement *measurement,
+                                  struct kcp_error *error);
 enum kcp_status kcp_range_copy_out(struct kcp_range_join *join, void *host, const void *device,
                                    uint64_t bytes, struct kcp_measurement *measurement,
                                    struct kcp_error *error);
