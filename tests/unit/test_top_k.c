@@ -500,6 +500,38 @@ static void test_failing_source(void **state) {
     }
 }
 
+/* One search, checked by the independent verification. */
+static void search_and_verify(const struct kcp_top_k_plan *plan, struct matrix *matrix,
+                              const char *what) {
+  const struct kcp_value_source source = {matrix, read_matrix};
+  struct kcp_error error = {.message = ""};
+  struct kcp_top_k_search *search = NULL;
+  struct kcp_top_k_answer answer;
+  struct kcp_measurement measurement;
+  if (backend->top_k->create(plan, &device, &search, &error) != KCP_OK ||
+      backend->top_k->run(search, &source, &answer, &measurement, &error) != KCP_OK ||
+      kcp_verify_top_k(plan, &source, &answer, &error) != KCP_OK)
+    fail_msg("%s: %s", describe(plan, what), error.message);
+  kcp_top_k_answer_free(&answer);
+  backend->top_k->destroy(search);
+}
+
+/* Around the k from which everything is sorted, where what survives a threshold is many. */
+static void test_large_k(void **state) {
+  (void)state;
+  const uint64_t n = (UINT64_C(1) << 20) + 3;
+  const uint64_t ks[] = {n / 64,    n / 16, n / 8, n / 4 - 1, n / 4,
+                         n / 4 + 1, n / 2,  n - 1, n,         n + 1};
+  struct matrix matrix = matrix_of(KCP_VALUE_F32, 1, n);
+  fill(&matrix, UNIFORM, 48);
+  for (size_t i = 0; i < COUNT(ks); ++i) {
+    const struct kcp_top_k_plan plan = {
+        .type = KCP_VALUE_F32, .method = KCP_TOP_K_SELECT, .k = ks[i], .rows = 1, .columns = n};
+    search_and_verify(&plan, &matrix, "large k");
+  }
+  free(matrix.bytes);
+}
+
 /* Enough values for many blocks to sample; checked by kcp_verify_top_k, for sorting them takes
  * long.
  */
@@ -509,7 +541,6 @@ static void test_many_values(void **state) {
   if (backend != kcp_backend_cuda() && getenv("KCP_TEST_LARGE") == NULL) skip();
   for (int filling = 0; filling < FILLINGS; ++filling) {
     struct matrix matrix = matrix_of(KCP_VALUE_F32, 1, (UINT64_C(1) << 25) + 3);
-    const struct kcp_value_source source = {&matrix, read_matrix};
     fill(&matrix, (enum filling)filling, 47);
     for (int method = 0; method < METHODS; ++method)
       for (size_t i = 0; i < COUNT(ks); ++i) {
@@ -518,16 +549,7 @@ static void test_many_values(void **state) {
                                             .k = ks[i],
                                             .rows = 1,
                                             .columns = matrix.columns};
-        struct kcp_error error = {.message = ""};
-        struct kcp_top_k_search *search = NULL;
-        struct kcp_top_k_answer answer;
-        struct kcp_measurement measurement;
-        if (backend->top_k->create(&plan, &device, &search, &error) != KCP_OK ||
-            backend->top_k->run(search, &source, &answer, &measurement, &error) != KCP_OK ||
-            kcp_verify_top_k(&plan, &source, &answer, &error) != KCP_OK)
-          fail_msg("%s: %s", describe(&plan, filling_name((enum filling)filling)), error.message);
-        kcp_top_k_answer_free(&answer);
-        backend->top_k->destroy(search);
+        search_and_verify(&plan, &matrix, filling_name((enum filling)filling));
       }
     free(matrix.bytes);
   }
@@ -614,6 +636,7 @@ int main(void) {
       cmocka_unit_test(test_chunks),
       cmocka_unit_test(test_failing_source),
       cmocka_unit_test(test_large_arrays),
+      cmocka_unit_test(test_large_k),
       cmocka_unit_test(test_many_values),
       cmocka_unit_test(test_more_than_31_bits),
   };
