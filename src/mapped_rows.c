@@ -8,6 +8,7 @@
 #include "cpu/vectors.h"
 #include "formats/formats.h"
 #include "kcp/interrupt.h"
+#include "mapping_guard.h"
 
 /* Rows that a thread reads at a time, at most. */
 #define PIECE_BYTES (UINT64_C(4) << 20)
@@ -22,12 +23,14 @@ bool kcp_dataset_map(struct kcp_dataset *dataset) {
     return false;
   void *mapping = mmap(NULL, dataset->file_bytes, PROT_READ, MAP_SHARED, dataset->descriptor, 0);
   if (mapping == MAP_FAILED) return false;
+  kcp_guard_mappings();
   dataset->mapping = mapping;
   dataset->layout = layout;
   return true;
 }
 
-/* Whether the file still has all its bytes: touching a mapping beyond its end would be fatal. */
+/* Whether the file still has all its bytes. The rest of a last page beyond its end reads as zeros,
+ * so this is looked at after what was read. */
 static bool is_whole(const struct kcp_dataset *dataset) {
   struct stat facts;
   return fstat(dataset->descriptor, &facts) == 0 && (uint64_t)facts.st_size >= dataset->file_bytes;
@@ -101,12 +104,30 @@ static enum outcome read_tile(const struct reading *reading, uint64_t first, uin
   return READ_WELL;
 }
 
+/* Rows first .. end - 1 for one thread. */
+struct piece {
+  const struct reading *reading;
+  uint64_t first, end;
+  struct kcp_survey *survey;
+  enum outcome outcome;
+};
+
+static void read_tiles(void *context) {
+  struct piece *piece = context;
+  piece->outcome = READ_WELL;
+  for (uint64_t at = piece->first; piece->outcome == READ_WELL && at < piece->end;
+       at += TILE_ROWS) {
+    uint64_t left = piece->end - at;
+    piece->outcome =
+        read_tile(piece->reading, at, left < TILE_ROWS ? left : TILE_ROWS, piece->survey);
+  }
+}
+
 static enum outcome read_piece(const struct reading *reading, uint64_t first, uint64_t end,
                                struct kcp_survey *survey) {
-  enum outcome outcome = is_whole(reading->dataset) ? READ_WELL : READ_WRONG;
-  for (uint64_t at = first; outcome == READ_WELL && at < end; at += TILE_ROWS)
-    outcome = read_tile(reading, at, end - at < TILE_ROWS ? end - at : TILE_ROWS, survey);
-  return outcome;
+  struct piece piece = {reading, first, end, survey, READ_WRONG};
+  bool touched = kcp_touch_mapping(read_tiles, &piece);
+  return touched && is_whole(reading->dataset) ? piece.outcome : READ_WRONG;
 }
 
 /* What kcp_dataset_read has to say of rows that are not as they should be. */

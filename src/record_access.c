@@ -4,8 +4,10 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "formats/formats.h"
+#include "mapping_guard.h"
 
 #define RUN_RECORDS 32        /* of files whose records can be found at once */
 #define TEXT_RUN_RECORDS 8192 /* of files that are parsed to find a record */
@@ -137,14 +139,40 @@ static enum kcp_status read_group(struct kcp_dataset *dataset, const struct want
   return KCP_OK;
 }
 
+/* A thread's share of ids that are looked up in a mapping. */
+struct id_share {
+  const struct kcp_dataset *dataset;
+  const uint64_t *records;
+  uint64_t *ids;
+  uint64_t count;
+};
+
+static void look_up_share(void *context) {
+  const struct id_share *share = context;
+  const struct kcp_row_layout *layout = &share->dataset->layout;
+  const unsigned char *rows = (const unsigned char *)share->dataset->mapping + layout->data_offset;
+  for (uint64_t i = 0; i < share->count; ++i)
+    memcpy(share->ids + i, rows + share->records[i] * layout->row_bytes, sizeof *share->ids);
+}
+
 /* From a mapping whose pages the search has just read. */
-static void mapped_ids_of(const struct kcp_dataset *dataset, const uint64_t *records,
-                          uint64_t count, uint64_t *ids) {
-  const unsigned char *rows = (const unsigned char *)dataset->mapping + dataset->layout.data_offset;
+static enum kcp_status mapped_ids_of(const struct kcp_dataset *dataset, const uint64_t *records,
+                                     uint64_t count, uint64_t *ids, struct kcp_error *error) {
+  struct stat facts;
+  bool there = true;
   int workers = count < 4096 ? 1 : omp_get_max_threads();
-#pragma omp parallel for num_threads(workers)
-  for (uint64_t i = 0; i < count; ++i)
-    memcpy(ids + i, rows + records[i] * dataset->layout.row_bytes, sizeof *ids);
+#pragma omp parallel num_threads(workers) reduction(&& : there)
+  {
+    uint64_t thread = (uint64_t)omp_get_thread_num(), threads = (uint64_t)omp_get_num_threads();
+    uint64_t begin = count / threads * thread + minimum(thread, count % threads);
+    uint64_t own = count / threads + (thread < count % threads);
+    struct id_share share = {dataset, records + begin, ids + begin, own};
+    there = kcp_touch_mapping(look_up_share, &share);
+  }
+  if (there && fstat(dataset->descriptor, &facts) == 0 &&
+      (uint64_t)facts.st_size >= dataset->file_bytes)
+    return KCP_OK;
+  return kcp_fail(error, KCP_FAILED, "%s: became shorter while it was being read", dataset->path);
 }
 
 enum kcp_status kcp_dataset_ids_of(struct kcp_dataset *dataset, const uint64_t *records,
@@ -154,10 +182,8 @@ enum kcp_status kcp_dataset_ids_of(struct kcp_dataset *dataset, const uint64_t *
     return KCP_OK;
   }
   if (count == 0) return KCP_OK;
-  if (dataset->mapping != NULL && dataset->layout.prefix_bytes == sizeof *ids) {
-    mapped_ids_of(dataset, records, count, ids);
-    return KCP_OK;
-  }
+  if (dataset->mapping != NULL && dataset->layout.prefix_bytes == sizeof *ids)
+    return mapped_ids_of(dataset, records, count, ids, error);
   struct wanted_record *wanted = malloc(count * sizeof *wanted);
   if (wanted == NULL) return kcp_out_of_memory(error, "record numbers", count * sizeof *wanted);
   for (uint64_t i = 0; i < count; ++i) wanted[i] = (struct wanted_record){records[i], i};

@@ -126,10 +126,25 @@ static void a_file_that_became_shorter_is_refused(void **state) {
   bool differs = false;
   assert_int_equal(kcp_points_allocate(COUNT, 2, &points, &message), KCP_OK);
   assert_true(kcp_dataset_map(dataset));
-  assert_int_equal(truncate(scratch_path("a.bin"), 32 * 1000), 0);
-  assert_int_equal(kcp_dataset_read_leading(dataset, 0, COUNT, &rest, &points, &differs, &message),
-                   KCP_FAILED);
-  assert_non_null(strstr(message.message, "became shorter"));
+  uint64_t ids[2];
+  /* Whole pages less, and less than a page. */
+  static const long sizes[] = {32 * 1000, 32 * 1000 - 1, 0};
+  assert_int_equal(truncate(scratch_path("a.bin"), 32 * (COUNT - 1)), 0);
+  assert_int_equal(
+      kcp_dataset_read_leading(dataset, COUNT - 1, 1, &rest, &points, &differs, &message),
+      KCP_FAILED);
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    assert_int_equal(truncate(scratch_path("a.bin"), sizes[i]), 0);
+    message.message[0] = '\0';
+    assert_int_equal(
+        kcp_dataset_read_leading(dataset, 0, COUNT, &rest, &points, &differs, &message),
+        KCP_FAILED);
+    assert_non_null(strstr(message.message, "became shorter"));
+    assert_int_equal(
+        kcp_dataset_ids_of(dataset, (const uint64_t[]){5, COUNT - 1}, 2, ids, &message),
+        KCP_FAILED);
+    assert_non_null(strstr(message.message, "became shorter"));
+  }
   kcp_points_free(&points);
   kcp_dataset_close(dataset);
   free(records);
