@@ -13,6 +13,18 @@ static uint64_t saturating_product(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
+struct kcp_dataset_facts kcp_dataset_facts_of(const struct kcp_dataset *dataset) {
+  const struct kcp_coordinate_range *range = kcp_dataset_range(dataset);
+  uint32_t dimensions = kcp_dataset_dimensions(dataset);
+  bool flat = strcmp(kcp_dataset_format(dataset), "bin") == 0 && dimensions == 3 &&
+              range->minimum[2] == 0 && range->maximum[2] == 0;
+  return (struct kcp_dataset_facts){.path = kcp_dataset_path(dataset),
+                                    .format = kcp_dataset_format(dataset),
+                                    .count = kcp_dataset_count(dataset),
+                                    .dimensions = flat ? 2 : dimensions,
+                                    .file_bytes = kcp_dataset_file_bytes(dataset)};
+}
+
 uint64_t kcp_possible_pairs(bool self, uint64_t n1, uint64_t n2) {
   if (!self) return saturating_product(n1, n2);
   if (n1 < 2) return 0;

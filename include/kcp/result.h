@@ -20,6 +20,9 @@ struct kcp_dataset_facts {
   uint64_t file_bytes;
 };
 
+/* The facts of a dataset after it was read. */
+struct kcp_dataset_facts kcp_dataset_facts_of(const struct kcp_dataset *dataset);
+
 enum kcp_result_status { KCP_RESULT_OK, KCP_RESULT_WRONG };
 
 struct kcp_result {

@@ -108,19 +108,8 @@ static enum kcp_status check_files_alone(struct query *query, struct kcp_error *
 
 static void take_facts(struct query *query) {
   query->result.dataset_count = query->request->input_count;
-  for (int i = 0; i < query->result.dataset_count; ++i) {
-    const struct kcp_dataset *dataset = query->datasets[i];
-    const struct kcp_coordinate_range *range = kcp_dataset_range(dataset);
-    uint32_t dimensions = kcp_dataset_dimensions(dataset);
-    bool flat = strcmp(kcp_dataset_format(dataset), "bin") == 0 && dimensions == 3 &&
-                range->minimum[2] == 0 && range->maximum[2] == 0;
-    query->result.datasets[i] =
-        (struct kcp_dataset_facts){.path = kcp_dataset_path(dataset),
-                                   .format = kcp_dataset_format(dataset),
-                                   .count = kcp_dataset_count(dataset),
-                                   .dimensions = flat ? 2 : dimensions,
-                                   .file_bytes = kcp_dataset_file_bytes(dataset)};
-  }
+  for (int i = 0; i < query->result.dataset_count; ++i)
+    query->result.datasets[i] = kcp_dataset_facts_of(query->datasets[i]);
 }
 
 static enum kcp_status search(struct query *query, struct kcp_error *error) {

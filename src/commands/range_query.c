@@ -218,14 +218,8 @@ static void take_facts(struct range_query *query) {
   result->pair_count = facts->pair_count;
   result->possible_evaluations = (double)facts->query_count * (double)facts->reference_count;
   result->dataset_count = query->request->input_count;
-  for (int i = 0; i < result->dataset_count; ++i) {
-    const struct kcp_dataset *dataset = query->datasets[i];
-    result->datasets[i] = (struct kcp_dataset_facts){.path = kcp_dataset_path(dataset),
-                                                     .format = kcp_dataset_format(dataset),
-                                                     .count = kcp_dataset_count(dataset),
-                                                     .dimensions = kcp_dataset_dimensions(dataset),
-                                                     .file_bytes = kcp_dataset_file_bytes(dataset)};
-  }
+  for (int i = 0; i < result->dataset_count; ++i)
+    result->datasets[i] = kcp_dataset_facts_of(query->datasets[i]);
   result->parameter_count = query->engine->parameters(query->join, result->parameters);
   result->peak_host_bytes = kcp_peak_host_bytes();
 }
