@@ -33,6 +33,7 @@ struct reading {
 
 enum kcp_status kcp_scratch_reserve(struct kcp_scratch *scratch, size_t bytes,
                                     struct kcp_error *error) {
+  if (bytes == 0) bytes = 1; /* a buffer, also of nothing */
   if (bytes <= scratch->capacity) return KCP_OK;
   free(scratch->bytes);
   scratch->bytes = malloc(bytes);

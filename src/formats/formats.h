@@ -25,6 +25,7 @@ struct kcp_scratch {
   size_t capacity;
 };
 
+/* Room for that many bytes, at least one; what was there is lost when it grows. */
 enum kcp_status kcp_scratch_reserve(struct kcp_scratch *scratch, size_t bytes,
                                     struct kcp_error *error);
 void kcp_scratch_free(struct kcp_scratch *scratch);
