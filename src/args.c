@@ -146,7 +146,7 @@ const struct kcp_flag kcp_flags[] = {
     {"verify", KCP_FLAG_SWITCH, QUERY, FIELD(verify), 0, 0,
      NULL, NULL, "off", "check the answer independently; holds both files in memory"},
     {"floor", KCP_FLAG_SWITCH, QUERY, FIELD(floor), 0, 0,
-     NULL, NULL, "off", "also time reading and uploading both files, and nothing else"},
+     NULL, NULL, "off", "also time reading and uploading the files, and nothing else"},
     {"quiet", KCP_FLAG_SWITCH, WORKING | BENCH, FIELD(quiet), 0, 0,
      NULL, NULL, "off", "only errors on stderr"},
     {"csv", KCP_FLAG_TEXT, BENCH, FIELD(csv_path), 0, 0,

@@ -12,7 +12,7 @@
 #include "kcp/influence_map.h"
 #include "kcp/influence_what_if.h"
 #include "kcp/output_file.h"
-#include "kcp/report.h"
+#include "query_ending.h"
 
 /* A domain narrower than this share of the largest coordinate has no exact grid. */
 #define NARROWEST_DOMAIN 1e-12
@@ -32,8 +32,8 @@ struct influence_query {
   struct kcp_influence_difference difference; /* of a what-if; its rows are owned */
   struct kcp_result result;                   /* owned */
   struct kcp_progress progress;
-  struct kcp_output_file out;     /* --out */
-  struct kcp_output_file report;  /* --json */
+  struct kcp_output_file out; /* --out */
+  struct kcp_query_ending ending;
   struct kcp_output_file map;     /* --map */
   struct kcp_map_subject subject; /* --map-show */
   double read_s;
@@ -305,8 +305,7 @@ static enum kcp_status open_outputs(struct influence_query *query, struct kcp_er
   enum kcp_status status = KCP_OK;
   if (query->request->out_path != NULL)
     status = kcp_output_file_open(query->request->out_path, &query->out, error);
-  if (status == KCP_OK && query->request->json_path != NULL)
-    status = kcp_output_file_open(query->request->json_path, &query->report, error);
+  if (status == KCP_OK) status = kcp_query_open_report(&query->ending, error);
   if (status == KCP_OK && query->request->influence.map_path != NULL && !is_empty(query))
     status = kcp_output_file_open(query->request->influence.map_path, &query->map, error);
   return status;
@@ -389,25 +388,17 @@ static enum kcp_status search(struct influence_query *query, struct kcp_error *e
   return status;
 }
 
-/* A wrong answer is no failure yet: the report tells of it. */
-static enum kcp_status verify(struct influence_query *query, struct kcp_error *error) {
-  if (!query->request->verify || is_empty(query)) return KCP_OK;
+static enum kcp_status verify(void *context, struct kcp_error *error) {
+  struct influence_query *query = context;
   struct kcp_influence_result checked = query->facts;
   if (asks_what_if(query->request)) checked.kind = KCP_INFLUENCE_PAIRS; /* as its rows are */
-  enum kcp_status status = kcp_verify_influence(&query->plan, &checked, error);
-  if (status == KCP_INTERRUPTED)
-    return kcp_fail(error, status, "stopped while verifying; nothing written");
-  query->result.verified = status == KCP_OK;
-  if (status == KCP_WRONG_ANSWER) {
-    query->result.status = KCP_RESULT_WRONG;
-    snprintf(query->result.reason, sizeof query->result.reason, "%s", error->message);
-  }
-  return status;
+  return kcp_verify_influence(&query->plan, &checked, error);
 }
 
 /* --- output ----------------------------------------------------------------------------------- */
 
-static void warn(const struct influence_query *query) {
+static void warn(void *context) {
+  const struct influence_query *query = context;
   const struct kcp_influence_options *options = &query->request->influence;
   const struct kcp_influence_result *facts = &query->facts;
   for (int set = 0; set < 2; ++set)
@@ -418,34 +409,16 @@ static void warn(const struct influence_query *query) {
              options->density_path, facts->outside_weight);
 }
 
-static void write_rows(const struct influence_query *query, FILE *stream, const char *path) {
-  const char *ending = path != NULL ? strrchr(path, '.') : NULL;
-  const bool json = ending != NULL && strcmp(ending, ".json") == 0;
-  if (asks_what_if(query->request) && json)
+static void write_rows(void *context, FILE *stream, bool as_json) {
+  const struct influence_query *query = context;
+  if (asks_what_if(query->request) && as_json)
     kcp_difference_write_json(stream, &query->facts, &query->difference);
   else if (asks_what_if(query->request))
     kcp_difference_write_csv(stream, &query->facts, &query->difference);
-  else if (json)
+  else if (as_json)
     kcp_influence_write_json(stream, &query->facts);
   else
     kcp_influence_write_csv(stream, &query->facts);
-}
-
-static enum kcp_status write_answer(struct influence_query *query, struct kcp_error *error) {
-  if (query->request->out_path == NULL) {
-    write_rows(query, stdout, NULL);
-    return kcp_finish_stdout(error);
-  }
-  write_rows(query, query->out.stream, query->request->out_path);
-  return kcp_output_file_commit(&query->out, error);
-}
-
-static enum kcp_status write_report(struct influence_query *query, struct kcp_error *error) {
-  if (query->request->json_path == NULL) return KCP_OK;
-  enum kcp_status status =
-      kcp_report_write(query->report.stream, query->request, &query->result, 1, error);
-  if (status == KCP_OK) status = kcp_output_file_commit(&query->report, error);
-  return status;
 }
 
 static enum kcp_status write_map(struct influence_query *query, struct kcp_error *error) {
@@ -456,18 +429,12 @@ static enum kcp_status write_map(struct influence_query *query, struct kcp_error
   return status;
 }
 
-static enum kcp_status tell(struct influence_query *query, struct kcp_error *error) {
-  const bool quiet = query->request->quiet;
-  kcp_warn_of_unused_options(query->request, query->result.algorithm);
-  warn(query);
-  if (!quiet) kcp_summary_begin(stderr, &query->result);
+static enum kcp_status write_answer(void *context, struct kcp_error *error) {
+  struct influence_query *query = context;
   enum kcp_status status = write_map(query, error);
-  if (status == KCP_OK) status = write_answer(query, error);
-  if (status == KCP_OK) status = write_report(query, error);
-  if (status == KCP_OK && !quiet) kcp_summary_end(stderr, query->request, &query->result);
-  if (status == KCP_OK && !quiet && asks_what_if(query->request))
-    kcp_difference_summary(stderr, &query->facts, &query->difference);
-  return status;
+  return status == KCP_OK
+             ? kcp_query_write_answer(query->request, &query->out, write_rows, query, error)
+             : status;
 }
 
 static enum kcp_status run(struct influence_query *query, struct kcp_error *error) {
@@ -475,22 +442,25 @@ static enum kcp_status run(struct influence_query *query, struct kcp_error *erro
   if (status == KCP_OK) status = open_outputs(query, error);
   if (status == KCP_OK) status = search(query, error);
   if (status != KCP_OK) return status;
-  status = verify(query, error);
-  if (status == KCP_WRONG_ANSWER) {
-    struct kcp_error unwritten;
-    if (write_report(query, &unwritten) != KCP_OK)
-      kcp_warn(query->request, "%s", unwritten.message);
-    return status;
-  }
-  return status == KCP_OK ? tell(query, error) : status;
+  query->ending.algorithm = query->result.algorithm;
+  query->ending.verify = is_empty(query) ? NULL : verify;
+  status = kcp_query_end(&query->ending, error);
+  if (status == KCP_OK && !query->request->quiet && asks_what_if(query->request))
+    kcp_difference_summary(stderr, &query->facts, &query->difference);
+  return status;
 }
 
 enum kcp_status kcp_influence_query(const struct kcp_request *request, struct kcp_error *error) {
   struct influence_query query = {.request = request};
+  query.ending = (struct kcp_query_ending){.request = request,
+                                           .result = &query.result,
+                                           .query = &query,
+                                           .warn = warn,
+                                           .write_answer = write_answer};
   kcp_progress_start(&query.progress, kcp_shows_progress(request));
   enum kcp_status status = run(&query, error);
   kcp_output_file_discard(&query.out);
-  kcp_output_file_discard(&query.report);
+  kcp_output_file_discard(&query.ending.report);
   kcp_output_file_discard(&query.map);
   kcp_result_free(&query.result);
   free(query.answer.sums.pairs);

@@ -7,23 +7,23 @@
 #include "kcp/backend_choice.h"
 #include "kcp/commands.h"
 #include "kcp/execute.h"
-#include "kcp/floor.h"
 #include "kcp/influence_query.h"
 #include "kcp/range_query.h"
 #include "kcp/report.h"
 #include "kcp/scan.h"
 #include "kcp/top_k_query.h"
 #include "kcp/verify.h"
+#include "query_ending.h"
 
 struct query {
   const struct kcp_request *request;
   struct kcp_dataset *datasets[2]; /* owned; the second is NULL with --self */
   struct kcp_job job;
   struct kcp_progress progress;
-  struct kcp_answer answer;      /* owned */
-  struct kcp_result result;      /* owned */
-  struct kcp_output_file out;    /* --out */
-  struct kcp_output_file report; /* --json */
+  struct kcp_answer answer;   /* owned */
+  struct kcp_result result;   /* owned */
+  struct kcp_output_file out; /* --out */
+  struct kcp_query_ending ending;
 };
 
 static double possible_evaluations(bool self, uint64_t n1, uint64_t n2) {
@@ -65,8 +65,7 @@ static enum kcp_status open_outputs(struct query *query, struct kcp_error *error
   enum kcp_status status = KCP_OK;
   if (query->request->out_path != NULL)
     status = kcp_output_file_open(query->request->out_path, &query->out, error);
-  if (status == KCP_OK && query->request->json_path != NULL)
-    status = kcp_output_file_open(query->request->json_path, &query->report, error);
+  if (status == KCP_OK) status = kcp_query_open_report(&query->ending, error);
   return status;
 }
 
@@ -126,54 +125,23 @@ static enum kcp_status search(struct query *query, struct kcp_error *error) {
   return KCP_OK;
 }
 
-/* A wrong answer is no failure yet: the report tells of it. */
-static enum kcp_status verify(struct query *query, struct kcp_error *error) {
-  if (!query->request->verify) return KCP_OK;
-  enum kcp_status status = kcp_verify_pairs(&query->job, &query->answer, error);
-  if (status == KCP_INTERRUPTED)
-    return kcp_fail(error, status, "stopped while verifying; nothing written");
-  query->result.verified = status == KCP_OK;
-  if (status == KCP_WRONG_ANSWER) {
-    query->result.status = KCP_RESULT_WRONG;
-    snprintf(query->result.reason, sizeof query->result.reason, "%s", error->message);
-  }
-  return status;
+static enum kcp_status verify(void *context, struct kcp_error *error) {
+  struct query *query = context;
+  return kcp_verify_pairs(&query->job, &query->answer, error);
 }
 
-/* After the search, when the files are where they were for it. */
-static enum kcp_status measure_floor(struct query *query, struct kcp_error *error) {
-  const struct kcp_request *request = query->request;
-  if (!request->floor) return KCP_OK;
-  return kcp_measure_floor(query->job.backend, &query->job.device, request->inputs,
-                           request->input_count, &query->result.floor_s, error);
+static void write_pairs(void *context, FILE *stream, bool as_json) {
+  const struct query *query = context;
+  (as_json ? kcp_pairs_write_json : kcp_pairs_write_csv)(stream, &query->job, &query->answer);
 }
 
-static void write_pairs(const struct query *query, FILE *stream, const char *path) {
-  const char *ending = path != NULL ? strrchr(path, '.') : NULL;
-  if (ending != NULL && strcmp(ending, ".json") == 0)
-    kcp_pairs_write_json(stream, &query->job, &query->answer);
-  else
-    kcp_pairs_write_csv(stream, &query->job, &query->answer);
+static enum kcp_status write_answer(void *context, struct kcp_error *error) {
+  struct query *query = context;
+  return kcp_query_write_answer(query->request, &query->out, write_pairs, query, error);
 }
 
-static enum kcp_status write_answer(struct query *query, struct kcp_error *error) {
-  if (query->request->out_path == NULL) {
-    write_pairs(query, stdout, NULL);
-    return kcp_finish_stdout(error);
-  }
-  write_pairs(query, query->out.stream, query->request->out_path);
-  return kcp_output_file_commit(&query->out, error);
-}
-
-static enum kcp_status write_report(struct query *query, struct kcp_error *error) {
-  if (query->request->json_path == NULL) return KCP_OK;
-  enum kcp_status status =
-      kcp_report_write(query->report.stream, query->request, &query->result, 1, error);
-  if (status == KCP_OK) status = kcp_output_file_commit(&query->report, error);
-  return status;
-}
-
-static void warn_of_short_answer(const struct query *query) {
+static void warn_of_short_answer(void *context) {
+  const struct query *query = context;
   const struct kcp_request *request = query->request;
   uint64_t pairs = kcp_possible_pairs(request->self, kcp_dataset_count(query->job.reference),
                                       kcp_dataset_count(query->job.query));
@@ -182,33 +150,15 @@ static void warn_of_short_answer(const struct query *query) {
              pairs, pairs == 1 ? "" : "s", pairs == 1 ? "is" : "are");
 }
 
-static enum kcp_status tell(struct query *query, struct kcp_error *error) {
-  bool quiet = query->request->quiet;
-  warn_of_short_answer(query);
-  if (!quiet) kcp_summary_begin(stderr, &query->result);
-  enum kcp_status status = write_answer(query, error);
-  if (status == KCP_OK) status = write_report(query, error);
-  if (status == KCP_OK && !quiet) kcp_summary_end(stderr, query->request, &query->result);
-  return status;
-}
-
 static enum kcp_status run(struct query *query, struct kcp_error *error) {
   enum kcp_status status = open_files(query, error);
   if (status == KCP_OK) status = choose_device(query, error);
   if (status == KCP_OK) status = choose_algorithm(query, error);
   if (status == KCP_OK) status = open_outputs(query, error);
   if (status == KCP_OK) status = search(query, error);
-  if (status == KCP_OK) status = measure_floor(query, error);
-  if (status == KCP_OK) status = verify(query, error);
-  if (status == KCP_WRONG_ANSWER && query->result.status == KCP_RESULT_WRONG) {
-    struct kcp_error unwritten;
-    if (write_report(query, &unwritten) != KCP_OK)
-      kcp_warn(query->request, "%s", unwritten.message);
-    return status;
-  }
-  if (status == KCP_OK) kcp_warn_of_unused_options(query->request, query->job.algorithm);
-  if (status == KCP_OK) status = tell(query, error);
-  return status;
+  if (status != KCP_OK) return status;
+  query->ending.algorithm = query->job.algorithm;
+  return kcp_query_end(&query->ending, error);
 }
 
 enum kcp_status kcp_command_query(const struct kcp_request *request, struct kcp_error *error) {
@@ -216,12 +166,18 @@ enum kcp_status kcp_command_query(const struct kcp_request *request, struct kcp_
   if (kcp_asks_for_influence(request)) return kcp_influence_query(request, error);
   if (kcp_asks_for_range_join(request)) return kcp_range_query(request, error);
   struct query query = {.request = request};
+  query.ending = (struct kcp_query_ending){.request = request,
+                                           .result = &query.result,
+                                           .query = &query,
+                                           .verify = verify,
+                                           .warn = warn_of_short_answer,
+                                           .write_answer = write_answer};
   query.job.request = request;
   query.job.progress = &query.progress;
   kcp_progress_start(&query.progress, kcp_shows_progress(request));
   enum kcp_status status = run(&query, error);
   kcp_output_file_discard(&query.out);
-  kcp_output_file_discard(&query.report);
+  kcp_output_file_discard(&query.ending.report);
   kcp_result_free(&query.result);
   free(query.answer.pairs);
   kcp_dataset_close(query.datasets[0]);

@@ -9,8 +9,8 @@
 #include "kcp/commands.h"
 #include "kcp/range_query.h"
 #include "kcp/range_writer.h"
-#include "kcp/report.h"
 #include "kcp/scan.h"
+#include "query_ending.h"
 
 struct range_query {
   const struct kcp_request *request;
@@ -27,7 +27,7 @@ struct range_query {
   struct kcp_range_result facts_of_answer;
   struct kcp_result result; /* owned */
   struct kcp_range_writer out;
-  struct kcp_output_file report; /* --json */
+  struct kcp_query_ending ending;
 };
 
 bool kcp_asks_for_range_join(const struct kcp_request *request) {
@@ -144,8 +144,7 @@ static enum kcp_status open_outputs(struct range_query *query, struct kcp_error 
   enum kcp_status status = KCP_OK;
   if (query->request->out_path != NULL)
     status = kcp_range_writer_open(query->request->out_path, &query->out, error);
-  if (status == KCP_OK && query->request->json_path != NULL)
-    status = kcp_output_file_open(query->request->json_path, &query->report, error);
+  if (status == KCP_OK) status = kcp_query_open_report(&query->ending, error);
   query->out.scale_exponent = query->result.scale_exponent;
   return status;
 }
@@ -224,19 +223,9 @@ static void take_facts(struct range_query *query) {
   result->peak_host_bytes = kcp_peak_host_bytes();
 }
 
-/* A wrong answer is no failure yet: the report tells of it. */
-static enum kcp_status verify(struct range_query *query, struct kcp_error *error) {
-  if (!query->request->verify) return KCP_OK;
-  enum kcp_status status =
-      kcp_verify_range(query->reference, query->query, query->scaled_eps, query->counts, error);
-  if (status == KCP_INTERRUPTED)
-    return kcp_fail(error, status, "stopped while verifying; nothing written");
-  query->result.verified = status == KCP_OK;
-  if (status == KCP_WRONG_ANSWER) {
-    query->result.status = KCP_RESULT_WRONG;
-    snprintf(query->result.reason, sizeof query->result.reason, "%s", error->message);
-  }
-  return status;
+static enum kcp_status verify(void *context, struct kcp_error *error) {
+  struct range_query *query = context;
+  return kcp_verify_range(query->reference, query->query, query->scaled_eps, query->counts, error);
 }
 
 /* The queries from `first` on whose pairs fit the budget together; at least one. */
@@ -289,26 +278,12 @@ static enum kcp_status write_pairs(struct range_query *query, struct kcp_error *
   return status == KCP_OK ? kcp_range_writer_commit(&query->out, error) : status;
 }
 
-static enum kcp_status write_report(struct range_query *query, struct kcp_error *error) {
-  if (query->request->json_path == NULL) return KCP_OK;
-  enum kcp_status status =
-      kcp_report_write(query->report.stream, query->request, &query->result, 1, error);
-  if (status == KCP_OK) status = kcp_output_file_commit(&query->report, error);
-  return status;
-}
-
-static enum kcp_status tell(struct range_query *query, struct kcp_error *error) {
-  const bool quiet = query->request->quiet;
-  kcp_warn_of_unused_options(query->request, query->result.algorithm);
-  if (!quiet) kcp_summary_begin(stderr, &query->result);
+static enum kcp_status write_answer(void *context, struct kcp_error *error) {
+  struct range_query *query = context;
   enum kcp_status status = write_pairs(query, error);
-  if (status == KCP_OK) {
-    kcp_range_write_counts(stdout, &query->facts_of_answer);
-    status = kcp_finish_stdout(error);
-  }
-  if (status == KCP_OK) status = write_report(query, error);
-  if (status == KCP_OK && !quiet) kcp_summary_end(stderr, query->request, &query->result);
-  return status;
+  if (status != KCP_OK) return status;
+  kcp_range_write_counts(stdout, &query->facts_of_answer);
+  return kcp_finish_stdout(error);
 }
 
 static enum kcp_status run(struct range_query *query, struct kcp_error *error) {
@@ -321,22 +296,21 @@ static enum kcp_status run(struct range_query *query, struct kcp_error *error) {
   if (status == KCP_OK) status = search(query, error);
   if (status != KCP_OK) return status;
   take_facts(query);
-  status = verify(query, error);
-  if (status == KCP_WRONG_ANSWER) {
-    struct kcp_error unwritten;
-    if (write_report(query, &unwritten) != KCP_OK)
-      kcp_warn(query->request, "%s", unwritten.message);
-    return status;
-  }
-  return status == KCP_OK ? tell(query, error) : status;
+  query->ending.algorithm = query->result.algorithm;
+  return kcp_query_end(&query->ending, error);
 }
 
 enum kcp_status kcp_range_query(const struct kcp_request *request, struct kcp_error *error) {
   struct range_query query = {.request = request};
+  query.ending = (struct kcp_query_ending){.request = request,
+                                           .result = &query.result,
+                                           .query = &query,
+                                           .verify = verify,
+                                           .write_answer = write_answer};
   kcp_progress_start(&query.progress, kcp_shows_progress(request));
   enum kcp_status status = run(&query, error);
   kcp_range_writer_discard(&query.out);
-  kcp_output_file_discard(&query.report);
+  kcp_output_file_discard(&query.ending.report);
   kcp_range_pairs_free(&query.pairs);
   kcp_range_runner_free(&query.runner);
   if (query.join != NULL) query.engine->destroy(query.join);

@@ -1,7 +1,6 @@
 /* The driver of a top-k query: the array is opened, device and algorithm are chosen, the search
  * runs, and its answer is checked, written and told about. */
 #include "kcp/top_k_query.h"
-#include "kcp/floor.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,8 +10,8 @@
 #include "kcp/commands.h"
 #include "kcp/floor.h"
 #include "kcp/output_file.h"
-#include "kcp/report.h"
 #include "kcp/text.h"
+#include "query_ending.h"
 
 struct top_k_query {
   const struct kcp_request *request;
@@ -24,9 +23,9 @@ struct top_k_query {
   struct kcp_top_k_search *search; /* owned */
   struct kcp_top_k_answer answer;  /* owned */
   struct kcp_top_k_result facts_of_answer;
-  struct kcp_result result;      /* owned */
-  struct kcp_output_file out;    /* --out */
-  struct kcp_output_file report; /* --json */
+  struct kcp_result result;   /* owned */
+  struct kcp_output_file out; /* --out */
+  struct kcp_query_ending ending;
 };
 
 bool kcp_asks_for_top_k(const struct kcp_request *request) {
@@ -72,8 +71,7 @@ static enum kcp_status open_outputs(struct top_k_query *query, struct kcp_error 
   enum kcp_status status = KCP_OK;
   if (query->request->out_path != NULL)
     status = kcp_output_file_open(query->request->out_path, &query->out, error);
-  if (status == KCP_OK && query->request->json_path != NULL)
-    status = kcp_output_file_open(query->request->json_path, &query->report, error);
+  if (status == KCP_OK) status = kcp_query_open_report(&query->ending, error);
   return status;
 }
 
@@ -117,22 +115,14 @@ static void take_facts(struct top_k_query *query) {
   query->result.peak_host_bytes = kcp_peak_host_bytes();
 }
 
-/* A wrong answer is no failure yet: the report tells of it. */
-static enum kcp_status verify(struct top_k_query *query, struct kcp_error *error) {
-  if (!query->request->verify) return KCP_OK;
+static enum kcp_status verify(void *context, struct kcp_error *error) {
+  struct top_k_query *query = context;
   const struct kcp_value_source source = kcp_value_array_source(query->array);
-  enum kcp_status status = kcp_verify_top_k(&query->plan, &source, &query->answer, error);
-  if (status == KCP_INTERRUPTED)
-    return kcp_fail(error, status, "stopped while verifying; nothing written");
-  query->result.verified = status == KCP_OK;
-  if (status == KCP_WRONG_ANSWER) {
-    query->result.status = KCP_RESULT_WRONG;
-    snprintf(query->result.reason, sizeof query->result.reason, "%s", error->message);
-  }
-  return status;
+  return kcp_verify_top_k(&query->plan, &source, &query->answer, error);
 }
 
-static void warn(const struct top_k_query *query) {
+static void warn(void *context) {
+  const struct top_k_query *query = context;
   const struct kcp_value_array_facts *facts = &query->facts;
   const uint64_t nan_count = query->facts_of_answer.nan_count;
   if (query->plan.k > facts->columns)
@@ -144,40 +134,14 @@ static void warn(const struct top_k_query *query) {
              kcp_text_grouped(nan_count).text, nan_count == 1 ? " is" : "s are");
 }
 
-static void write_values(const struct top_k_query *query, FILE *stream, const char *path) {
-  const char *ending = path != NULL ? strrchr(path, '.') : NULL;
-  if (ending != NULL && strcmp(ending, ".json") == 0)
-    kcp_top_k_write_json(stream, &query->facts_of_answer);
-  else
-    kcp_top_k_write_csv(stream, &query->facts_of_answer);
+static void write_values(void *context, FILE *stream, bool as_json) {
+  const struct top_k_query *query = context;
+  (as_json ? kcp_top_k_write_json : kcp_top_k_write_csv)(stream, &query->facts_of_answer);
 }
 
-static enum kcp_status write_answer(struct top_k_query *query, struct kcp_error *error) {
-  if (query->request->out_path == NULL) {
-    write_values(query, stdout, NULL);
-    return kcp_finish_stdout(error);
-  }
-  write_values(query, query->out.stream, query->request->out_path);
-  return kcp_output_file_commit(&query->out, error);
-}
-
-static enum kcp_status write_report(struct top_k_query *query, struct kcp_error *error) {
-  if (query->request->json_path == NULL) return KCP_OK;
-  enum kcp_status status =
-      kcp_report_write(query->report.stream, query->request, &query->result, 1, error);
-  if (status == KCP_OK) status = kcp_output_file_commit(&query->report, error);
-  return status;
-}
-
-static enum kcp_status tell(struct top_k_query *query, struct kcp_error *error) {
-  bool quiet = query->request->quiet;
-  kcp_warn_of_unused_options(query->request, query->result.algorithm);
-  warn(query);
-  if (!quiet) kcp_summary_begin(stderr, &query->result);
-  enum kcp_status status = write_answer(query, error);
-  if (status == KCP_OK) status = write_report(query, error);
-  if (status == KCP_OK && !quiet) kcp_summary_end(stderr, query->request, &query->result);
-  return status;
+static enum kcp_status write_answer(void *context, struct kcp_error *error) {
+  struct top_k_query *query = context;
+  return kcp_query_write_answer(query->request, &query->out, write_values, query, error);
 }
 
 static enum kcp_status run(struct top_k_query *query, struct kcp_error *error) {
@@ -186,24 +150,21 @@ static enum kcp_status run(struct top_k_query *query, struct kcp_error *error) {
   if (status == KCP_OK) status = search(query, error);
   if (status != KCP_OK) return status;
   take_facts(query);
-  if (query->request->floor)
-    status = kcp_measure_floor(query->result.backend, &query->result.device, query->request->inputs,
-                               1, &query->result.floor_s, error);
-  if (status == KCP_OK) status = verify(query, error);
-  if (status == KCP_WRONG_ANSWER) {
-    struct kcp_error unwritten;
-    if (write_report(query, &unwritten) != KCP_OK)
-      kcp_warn(query->request, "%s", unwritten.message);
-    return status;
-  }
-  return status == KCP_OK ? tell(query, error) : status;
+  query->ending.algorithm = query->result.algorithm;
+  return kcp_query_end(&query->ending, error);
 }
 
 enum kcp_status kcp_top_k_query(const struct kcp_request *request, struct kcp_error *error) {
   struct top_k_query query = {.request = request};
+  query.ending = (struct kcp_query_ending){.request = request,
+                                           .result = &query.result,
+                                           .query = &query,
+                                           .verify = verify,
+                                           .warn = warn,
+                                           .write_answer = write_answer};
   enum kcp_status status = run(&query, error);
   kcp_output_file_discard(&query.out);
-  kcp_output_file_discard(&query.report);
+  kcp_output_file_discard(&query.ending.report);
   kcp_result_free(&query.result);
   kcp_top_k_answer_free(&query.answer);
   if (query.search != NULL) query.engine->destroy(query.search);
