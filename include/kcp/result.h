@@ -48,7 +48,7 @@ struct kcp_result {
   size_t sample_count;
   uint64_t warmup_count;
 
-  double possible_evaluations; /* distances between all pairs */
+  double possible_evaluations; /* of brute force; with --self it meets each pair twice */
   uint64_t pair_count;         /* of the answer */
   uint64_t zero_count;         /* of these, pairs at distance 0 */
   double last_distance;        /* of the k-th pair; 0 when there is none */

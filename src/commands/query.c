@@ -26,11 +26,6 @@ struct query {
   struct kcp_query_ending ending;
 };
 
-static double possible_evaluations(bool self, uint64_t n1, uint64_t n2) {
-  double a = (double)n1, b = (double)n2;
-  return self ? a * (a - 1) / 2 : a * b;
-}
-
 static enum kcp_status check_dimensions(const struct query *query, struct kcp_error *error) {
   uint32_t d1 = kcp_dataset_dimensions(query->job.reference);
   uint32_t d2 = kcp_dataset_dimensions(query->job.query);
@@ -57,7 +52,7 @@ static enum kcp_status open_files(struct query *query, struct kcp_error *error) 
   uint64_t n1 = kcp_dataset_count(job->reference), n2 = kcp_dataset_count(job->query);
   uint64_t pairs = kcp_possible_pairs(request->self, n1, n2);
   job->pair_count = request->k < pairs ? request->k : pairs;
-  query->result.possible_evaluations = possible_evaluations(request->self, n1, n2);
+  query->result.possible_evaluations = (double)n1 * (double)n2;
   return check_dimensions(query, error);
 }
 
