@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kcp/measured_runs.h"
 #include "kcp/scaling.h"
 
 /* One run in place of the answer before it. */
@@ -46,32 +47,32 @@ static enum kcp_status run_to_exact(struct kcp_job *job, struct kcp_result *resu
   return kcp_scaling_refuse(error);
 }
 
+/* What the runs of a job share. */
+struct execution {
+  struct kcp_job *job;
+  struct kcp_result *result;
+  struct kcp_answer *answer;
+  void *state; /* of the algorithm */
+};
+
+static enum kcp_status run_of_job(void *context, uint64_t number,
+                                  struct kcp_measurement *measurement, uint64_t *checksum,
+                                  struct kcp_error *error) {
+  struct execution *with = context;
+  enum kcp_status status =
+      number == 0
+          ? run_to_exact(with->job, with->result, &with->state, with->answer, measurement, error)
+          : run_once(with->job, with->state, with->answer, measurement, error);
+  if (status == KCP_OK) *checksum = kcp_answer_checksum(with->answer);
+  return status;
+}
+
 enum kcp_status kcp_execute(struct kcp_job *job, struct kcp_result *result,
                             struct kcp_answer *answer, struct kcp_error *error) {
-  uint64_t warmup = job->request->warmup, runs = job->request->runs;
-  uint64_t checksum = 0;
-  void *state = NULL;
+  struct execution with = {job, result, answer, NULL};
   memset(answer, 0, sizeof *answer);
-  result->warmup_count = warmup;
-  result->sample_count = 0;
-  result->samples = calloc(runs, sizeof *result->samples);
-  result->scratch = calloc(runs, sizeof *result->scratch);
-  if (result->samples == NULL || result->scratch == NULL)
-    return kcp_out_of_memory(error, "the measurements", runs * sizeof *result->samples);
-  enum kcp_status status = prepare(job, result, &state, error);
-  for (uint64_t run = 0; run < warmup + runs && status == KCP_OK; ++run) {
-    struct kcp_measurement measurement;
-    memset(&measurement, 0, sizeof measurement);
-    status = run == 0 ? run_to_exact(job, result, &state, answer, &measurement, error)
-                      : run_once(job, state, answer, &measurement, error);
-    if (status != KCP_OK) break;
-    if (run == 0) checksum = kcp_answer_checksum(answer);
-    if (kcp_answer_checksum(answer) != checksum)
-      status =
-          kcp_fail(error, KCP_WRONG_ANSWER, "wrong answer: run %llu differs from the first run",
-                   (unsigned long long)run);
-    if (run >= warmup) result->samples[result->sample_count++] = measurement;
-  }
-  job->algorithm->release(state);
+  enum kcp_status status = prepare(job, result, &with.state, error);
+  if (status == KCP_OK) status = kcp_measure_runs(job->request, result, run_of_job, &with, error);
+  job->algorithm->release(with.state);
   return status;
 }

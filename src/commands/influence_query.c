@@ -11,6 +11,7 @@
 #include "kcp/commands.h"
 #include "kcp/influence_map.h"
 #include "kcp/influence_what_if.h"
+#include "kcp/measured_runs.h"
 #include "kcp/output_file.h"
 #include "query_ending.h"
 
@@ -334,14 +335,15 @@ static enum kcp_status compare_variant(struct influence_query *query,
 }
 
 /* One run into query->answer, and its rows. */
-static enum kcp_status run_once(struct influence_query *query, struct kcp_measurement *measurement,
-                                struct kcp_error *error) {
+static enum kcp_status run_once(void *context, uint64_t number, struct kcp_measurement *measurement,
+                                uint64_t *checksum, struct kcp_error *error) {
+  struct influence_query *query = context;
   const double started = kcp_now();
+  (void)number;
   free(query->answer.sums.pairs);
   free(query->facts.rows);
   query->answer.sums.pairs = NULL;
   query->facts.rows = NULL;
-  memset(measurement, 0, sizeof *measurement);
   enum kcp_status status =
       kcp_influence_run(query->engine, query->search, &query->plan, &query->goal, &query->answer,
                         measurement, &query->progress, error);
@@ -355,31 +357,14 @@ static enum kcp_status run_once(struct influence_query *query, struct kcp_measur
   else
     status = kcp_influence_take_rows(&query->plan, &query->answer.sums, &query->facts, error);
   measurement->total_s = query->read_s + kcp_now() - started;
+  if (status == KCP_OK) *checksum = kcp_influence_checksum(&query->facts);
   return status;
 }
 
-/* Runs request->warmup + request->runs times; all answers must agree. */
 static enum kcp_status search(struct influence_query *query, struct kcp_error *error) {
-  const uint64_t warmup = query->request->warmup, runs = query->request->runs;
   struct kcp_result *result = &query->result;
-  enum kcp_status status = KCP_OK;
   if (is_empty(query)) return KCP_OK;
-  result->warmup_count = warmup;
-  result->samples = calloc(runs, sizeof *result->samples);
-  result->scratch = calloc(runs, sizeof *result->scratch);
-  if (result->samples == NULL || result->scratch == NULL)
-    return kcp_out_of_memory(error, "the measurements", runs * sizeof *result->samples);
-  for (uint64_t run = 0; run < warmup + runs && status == KCP_OK; ++run) {
-    struct kcp_measurement measurement;
-    status = run_once(query, &measurement, error);
-    if (status != KCP_OK) break;
-    const uint64_t checksum = kcp_influence_checksum(&query->facts);
-    if (run == 0) result->checksum = checksum;
-    if (checksum != result->checksum)
-      status = kcp_fail(error, KCP_WRONG_ANSWER,
-                        "wrong answer: run %" PRIu64 " differs from the first run", run);
-    if (run >= warmup) result->samples[result->sample_count++] = measurement;
-  }
+  enum kcp_status status = kcp_measure_runs(query->request, result, run_once, query, error);
   kcp_progress_finish(&query->progress);
   if (status == KCP_INTERRUPTED)
     return kcp_fail(error, status, "stopped at %.0f%%; nothing written",

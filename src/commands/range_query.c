@@ -7,6 +7,7 @@
 
 #include "kcp/backend_choice.h"
 #include "kcp/commands.h"
+#include "kcp/measured_runs.h"
 #include "kcp/range_query.h"
 #include "kcp/range_writer.h"
 #include "kcp/scan.h"
@@ -150,14 +151,14 @@ static enum kcp_status open_outputs(struct range_query *query, struct kcp_error 
 }
 
 /* One run from files to counts and, with --out, to pairs in host memory as long as they fit. */
-static enum kcp_status run_once(struct range_query *query, struct kcp_measurement *measurement,
-                                struct kcp_range_work *work, struct kcp_error *error) {
-  const uint64_t query_count = query->facts_of_answer.query_count;
+static enum kcp_status run_once(void *context, uint64_t number, struct kcp_measurement *measurement,
+                                uint64_t *checksum, struct kcp_error *error) {
+  struct range_query *query = context;
+  struct kcp_range_work work = {0};
+  const uint64_t warmup = query->request->warmup, query_count = query->facts_of_answer.query_count;
   struct kcp_range_pairs *pairs = NULL;
   enum kcp_status status = KCP_OK;
   const double started = kcp_now();
-  memset(measurement, 0, sizeof *measurement);
-  memset(work, 0, sizeof *work);
   kcp_range_runner_rewind(&query->runner);
   if (query->request->out_path != NULL) {
     pairs = &query->pairs;
@@ -167,41 +168,25 @@ static enum kcp_status run_once(struct range_query *query, struct kcp_measuremen
         kcp_range_writer_wants_ranks(&query->out), query->pairs_budget, pairs, error);
   }
   if (status == KCP_OK)
-    status = kcp_range_run(&query->runner, 0, query_count, query->counts, pairs, measurement, work,
+    status = kcp_range_run(&query->runner, 0, query_count, query->counts, pairs, measurement, &work,
                            error);
   /* Without D there was nothing to join Q with, but a wrong file is still an error. */
   if (status == KCP_OK && query->facts_of_answer.reference_count == 0 && query_count > 0)
     status = kcp_scan(query->query, NULL, NULL, &query->progress, error);
   measurement->total_s = kcp_now() - started;
-  return status;
+  if (status != KCP_OK) return status;
+  if (number >= warmup) query->facts_of_answer.works[number - warmup] = work;
+  *checksum = kcp_range_checksum(query->counts, query_count);
+  return KCP_OK;
 }
 
-/* Runs request->warmup + request->runs times; all answers must agree. */
 static enum kcp_status search(struct range_query *query, struct kcp_error *error) {
-  const uint64_t warmup = query->request->warmup, runs = query->request->runs;
-  struct kcp_result *result = &query->result;
   struct kcp_range_result *facts = &query->facts_of_answer;
-  enum kcp_status status = KCP_OK;
-  result->warmup_count = warmup;
-  result->samples = calloc(runs, sizeof *result->samples);
-  result->scratch = calloc(runs, sizeof *result->scratch);
-  facts->works = calloc(runs, sizeof *facts->works);
-  if (result->samples == NULL || result->scratch == NULL || facts->works == NULL)
-    return kcp_out_of_memory(error, "the measurements", runs * sizeof *result->samples);
-  for (uint64_t run = 0; run < warmup + runs && status == KCP_OK; ++run) {
-    struct kcp_measurement measurement;
-    struct kcp_range_work work;
-    status = run_once(query, &measurement, &work, error);
-    if (status != KCP_OK) break;
-    const uint64_t checksum = kcp_range_checksum(query->counts, facts->query_count);
-    if (run == 0) result->checksum = checksum;
-    if (checksum != result->checksum)
-      status = kcp_fail(error, KCP_WRONG_ANSWER,
-                        "wrong answer: run %" PRIu64 " differs from the first run", run);
-    if (run < warmup) continue;
-    facts->works[result->sample_count] = work;
-    result->samples[result->sample_count++] = measurement;
-  }
+  facts->works = calloc(query->request->runs, sizeof *facts->works);
+  if (facts->works == NULL)
+    return kcp_out_of_memory(error, "the measurements",
+                             query->request->runs * sizeof *facts->works);
+  enum kcp_status status = kcp_measure_runs(query->request, &query->result, run_once, query, error);
   kcp_progress_finish(&query->progress);
   if (status == KCP_INTERRUPTED)
     kcp_fail(error, status, "stopped at %.0f%%; nothing written", 100 * query->progress.fraction);

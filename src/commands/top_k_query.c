@@ -9,6 +9,7 @@
 #include "kcp/backend_choice.h"
 #include "kcp/commands.h"
 #include "kcp/floor.h"
+#include "kcp/measured_runs.h"
 #include "kcp/output_file.h"
 #include "kcp/text.h"
 #include "query_ending.h"
@@ -75,29 +76,20 @@ static enum kcp_status open_outputs(struct top_k_query *query, struct kcp_error 
   return status;
 }
 
-/* Runs request->warmup + request->runs times; all answers must agree. */
-static enum kcp_status search(struct top_k_query *query, struct kcp_error *error) {
-  const uint64_t warmup = query->request->warmup, runs = query->request->runs;
+static enum kcp_status run_once(void *context, uint64_t number, struct kcp_measurement *measurement,
+                                uint64_t *checksum, struct kcp_error *error) {
+  struct top_k_query *query = context;
   const struct kcp_value_source source = kcp_value_array_source(query->array);
-  struct kcp_result *result = &query->result;
-  enum kcp_status status = KCP_OK;
-  result->warmup_count = warmup;
-  result->samples = calloc(runs, sizeof *result->samples);
-  result->scratch = calloc(runs, sizeof *result->scratch);
-  if (result->samples == NULL || result->scratch == NULL)
-    return kcp_out_of_memory(error, "the measurements", runs * sizeof *result->samples);
-  for (uint64_t run = 0; run < warmup + runs && status == KCP_OK; ++run) {
-    struct kcp_measurement measurement;
-    kcp_top_k_answer_free(&query->answer);
-    status = query->engine->run(query->search, &source, &query->answer, &measurement, error);
-    if (status != KCP_OK) break;
-    uint64_t checksum = kcp_top_k_checksum(&query->answer);
-    if (run == 0) result->checksum = checksum;
-    if (checksum != result->checksum)
-      status = kcp_fail(error, KCP_WRONG_ANSWER,
-                        "wrong answer: run %" PRIu64 " differs from the first run", run);
-    if (run >= warmup) result->samples[result->sample_count++] = measurement;
-  }
+  (void)number;
+  kcp_top_k_answer_free(&query->answer);
+  enum kcp_status status =
+      query->engine->run(query->search, &source, &query->answer, measurement, error);
+  if (status == KCP_OK) *checksum = kcp_top_k_checksum(&query->answer);
+  return status;
+}
+
+static enum kcp_status search(struct top_k_query *query, struct kcp_error *error) {
+  enum kcp_status status = kcp_measure_runs(query->request, &query->result, run_once, query, error);
   if (status == KCP_INTERRUPTED) kcp_fail(error, status, "stopped; nothing written");
   return status;
 }
