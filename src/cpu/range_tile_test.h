@@ -38,12 +38,18 @@ TEST_TARGET static uint64_t TEST_NAME(const double *values, uint64_t tile_count,
       for (int lane = 0; lane < TEST_LANES; ++lane) possible |= any[lane];
     }
     if (possible != 0) {
+      /* Every lane's own bit, where it is within or below; collected over the lanes at the end. */
+      TEST_WORDS is_within = {0}, is_below = {0};
       for (int part = 0; part < TEST_PARTS; ++part) {
-        const TEST_WORDS is_within = sums[part] <= within_limit, is_below = sums[part] <= beyond;
-        for (int lane = 0; lane < TEST_LANES; ++lane) {
-          within |= (uint32_t)(is_within[lane] & 1) << (part * TEST_LANES + lane);
-          below |= (uint32_t)(is_below[lane] & 1) << (part * TEST_LANES + lane);
-        }
+        TEST_WORDS bits;
+        for (int lane = 0; lane < TEST_LANES; ++lane)
+          bits[lane] = (int64_t)1 << (part * TEST_LANES + lane);
+        is_within |= (sums[part] <= within_limit) & bits;
+        is_below |= (sums[part] <= beyond) & bits;
+      }
+      for (int lane = 0; lane < TEST_LANES; ++lane) {
+        within |= (uint32_t)is_within[lane];
+        below |= (uint32_t)is_below[lane];
       }
       count += (uint64_t)__builtin_popcount(within);
       open_count += (uint64_t)__builtin_popcount(below & ~within);

@@ -55,12 +55,12 @@ void kcp_range_tiles_fill(struct kcp_range_tiles *tiles, const struct kcp_points
 
 #ifdef KCP_X86_64
 #define TEST_NAME test_in_4_lanes
-#define TEST_TARGET __attribute__((target("avx2")))
+#define TEST_TARGET __attribute__((target("avx2,popcnt")))
 #define TEST_LANES 4
 #include "range_tile_test.h"
 
 #define TEST_NAME test_in_8_lanes
-#define TEST_TARGET __attribute__((target("avx512f")))
+#define TEST_TARGET __attribute__((target("avx512f,popcnt")))
 #define TEST_LANES 8
 #include "range_tile_test.h"
 #endif
@@ -69,9 +69,9 @@ uint64_t kcp_range_tiles_test(const double *values, uint64_t tile_count, uint32_
                               const double *query, const struct kcp_range_limit *limit,
                               struct kcp_range_mask *masks, uint64_t *open) {
 #ifdef KCP_X86_64
-  if (__builtin_cpu_supports("avx512f"))
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("popcnt"))
     return test_in_8_lanes(values, tile_count, dimensions, query, limit, masks, open);
-  if (__builtin_cpu_supports("avx2"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt"))
     return test_in_4_lanes(values, tile_count, dimensions, query, limit, masks, open);
 #endif
   return test_in_2_lanes(values, tile_count, dimensions, query, limit, masks, open);
