@@ -23,12 +23,13 @@ extern "C" {
 #endif
 
 enum kcp_range_method {
-  KCP_RANGE_BRUTE,  /* every pair */
-  KCP_RANGE_GRID,   /* cells of side eps in up to 6 dimensions, as GDS-Join */
-  KCP_RANGE_RT_HISS /* the paper's pipeline */
+  KCP_RANGE_BRUTE,    /* every pair */
+  KCP_RANGE_GRID,     /* cells of side eps in up to 6 dimensions, as GDS-Join */
+  KCP_RANGE_RT_HISS,  /* the paper's pipeline */
+  KCP_RANGE_DUAL_TREE /* leaves of a kd-tree against a tree (this project) */
 };
 
-#define KCP_RANGE_METHODS 3
+#define KCP_RANGE_METHODS 4
 
 /* Parts of a join with a time of their own. The first seven are of RT-HiSS (sections IV-A to IV-D),
  * the grid takes what it needs of them. */

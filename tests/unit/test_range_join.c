@@ -24,7 +24,8 @@ enum { METHODS = KCP_RANGE_METHODS };
 
 static const struct kcp_backend *backend;
 static struct kcp_device_info device;
-static const char *const method_names[METHODS] = {"range-brute", "range-grid", "rt-hiss"};
+static const char *const method_names[METHODS] = {"range-brute", "range-grid", "rt-hiss",
+                                                  "range-dual-tree"};
 
 enum shape {
   UNIFORM,
