@@ -23,6 +23,7 @@
 enum { METHODS = KCP_RANGE_METHODS };
 
 static const struct kcp_backend *backend;
+static unsigned jobs; /* run so far: they take turns in how results are passed on */
 static struct kcp_device_info device;
 static const char *const method_names[METHODS] = {"range-brute", "range-grid", "rt-hiss"};
 
@@ -83,6 +84,8 @@ struct seen {
   uint64_t reference_count, query_count;
   unsigned char *pairs;
   unsigned char *queries;
+  uint32_t *space; /* for neighbours */
+  uint64_t used, turns;
 };
 
 static enum kcp_status take(void *context, const struct kcp_range_batch *batch,
@@ -103,6 +106,15 @@ static enum kcp_status take(void *context, const struct kcp_range_batch *batch,
     }
   }
   return KCP_OK;
+}
+
+/* Room that the sink has for every other batch; of each, some is left. */
+static uint32_t *room(void *context, uint64_t count) {
+  struct seen *seen = context;
+  const uint64_t turn = __atomic_fetch_add(&seen->turns, 1, __ATOMIC_RELAXED);
+  if (turn % 2 == 0) return NULL;
+  const uint64_t first = __atomic_fetch_add(&seen->used, count, __ATOMIC_RELAXED);
+  return first + count <= seen->reference_count * seen->query_count ? seen->space + first : NULL;
 }
 
 struct job {
@@ -152,10 +164,14 @@ static void run_job(const struct job *job) {
   struct kcp_measurement measurement = {0};
   struct kcp_range_work work = {0};
   struct kcp_parameter parameters[KCP_MAX_PARAMETERS];
-  struct seen seen = {job->reference->count, query->count,
+  struct seen seen = {job->reference->count,
+                      query->count,
                       calloc(job->reference->count * query->count + 1, 1),
-                      calloc(query->count + 1, 1)};
-  const struct kcp_range_sink sink = {&seen, take};
+                      calloc(query->count + 1, 1),
+                      calloc(job->reference->count * query->count + 1, sizeof(uint32_t)),
+                      0,
+                      jobs++};
+  const struct kcp_range_sink sink = {&seen, take, jobs % 3 == 0 ? NULL : room};
   uint64_t *counts = calloc(query->count + 1, sizeof *counts);
   uint64_t *counted = calloc(query->count + 1, sizeof *counted);
   for (uint64_t q = 0; q < query->count; ++q) counts[q] = 7; /* they are added to */
@@ -169,6 +185,7 @@ static void run_job(const struct job *job) {
   engine->destroy(join);
   free(seen.pairs);
   free(seen.queries);
+  free(seen.space);
   free(counts);
   free(counted);
 }
@@ -192,8 +209,8 @@ static void run_variants(struct job job) {
       {.index = KCP_RANGE_INDEX_GRID, .kd_height = KCP_KD_HEIGHT_MAX, .bound = KCP_BOUND_BOX}};
   const bool has_tensor = backend->kind == KCP_BACKEND_CUDA;
   for (size_t i = 0; i < COUNT(variants); ++i) {
-    if (variants[i].refine == KCP_REFINE_TENSOR && !has_tensor) continue;
     static unsigned turn;
+    if (variants[i].refine == KCP_REFINE_TENSOR && !has_tensor) continue;
     job.options = variants[i];
     /* Every other time many batches, and few queries passed on at once. */
     job.memory_bytes = turn++ % 2 == 0 ? 0 : 4096;
