@@ -1,7 +1,7 @@
 /* Pairs as lines or ids: threads make the text of block after block of them, and write it in the
  * order of the blocks. A block is 16,384 pairs, at most 1.2 MB of text, and each thread holds one.
- * 16.3 M lines of 32 bytes took 3.1 s of processor time with their ranks, where a thread with fprintf
- * took 9.0. */
+ * 16.3 M lines of 32 bytes took 3.1 s of processor time with their ranks, where a thread with
+ * fprintf took 9.0. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
