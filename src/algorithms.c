@@ -56,12 +56,12 @@ static const enum kcp_influence_answer_kind influence_partners = KCP_INFLUENCE_P
 #define INFLUENCE_ROW(KIND)                                                     \
   .query = KCP_QUERY_INFLUENCE, .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA, \
   .options = influence_options, .buffers = "-", .variant = &(KIND)
-static const char *const range_options[] = {"eps", "selectivity", NULL};
+static const char *const range_options[] = {"eps", "selectivity", "result", NULL};
 
-static const char *const dual_tree_options[] = {"eps", "selectivity", "reorder", NULL};
+static const char *const dual_tree_options[] = {"eps", "selectivity", "reorder", "result", NULL};
 
-static const char *const range_grid_options[] = {"eps", "selectivity", "reorder", "grid-dims",
-                                                 NULL};
+static const char *const range_grid_options[] = {"eps",       "selectivity", "reorder",
+                                                 "grid-dims", "result",      NULL};
 
 static const char *const rt_hiss_options[] = {
     "eps",       "selectivity", "reorder",      "kd-height",       "index",

@@ -43,8 +43,9 @@ enum kcp_range_phase {
   KCP_RANGE_PHASE_COUNT_PASS, /* first pass of a batch, with its prefix sums */
   KCP_RANGE_PHASE_FILL_PASS,  /* second pass */
   KCP_RANGE_PHASE_REFINE,     /* distances */
-  KCP_RANGE_PHASE_COMPACT,    /* results from their mask */
-  KCP_RANGE_PHASE_COPY,       /* results to host memory */
+  KCP_RANGE_PHASE_COMPACT,    /* lists of neighbours from masks or pairs */
+  KCP_RANGE_PHASE_COPY,       /* results to host memory; on a GPU other phases go on meanwhile */
+  KCP_RANGE_PHASE_COLLECT, /* what is left for the host to do: lists from raw results, and take */
   KCP_RANGE_PHASE_COUNT
 };
 
@@ -87,11 +88,14 @@ struct kcp_range_batch {
   const uint32_t *neighbours;
 };
 
-/* Where neighbours go. Calls of `take` do not overlap. */
+/* Where neighbours go. Threads may call at the same time. */
 struct kcp_range_sink {
   void *context;
   enum kcp_status (*take)(void *context, const struct kcp_range_batch *batch,
                           struct kcp_error *error);
+  /* May be NULL. Room in the sink for the `count` neighbours of a batch, so that `take`, which is
+   * called with them there, need not copy them; NULL when there is none: `take` all the same. */
+  uint32_t *(*room)(void *context, uint64_t count);
 };
 
 struct kcp_range_join; /* an engine's state */
