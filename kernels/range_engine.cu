@@ -20,6 +20,7 @@ enum kcp_status kcp_range_join_create(const struct kcp_range_plan *plan,
   if (join == NULL) return kcp_out_of_memory(error, "a join", sizeof *join);
   join->plan = *plan;
   join->device = *device;
+  join->refine = plan->options.refine;
   if (join->plan.options.work_per_thread == 0)
     join->plan.options.work_per_thread = KCP_WORK_PER_THREAD;
   join->order = (uint32_t *)malloc(plan->dimensions * sizeof *join->order);

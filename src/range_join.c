@@ -34,18 +34,19 @@ size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32
   static const char *const reorders[] = {"highest", "lowest", "random"};
   static const char *const indexes[] = {"bvh", "bvh", "grid"};
   static const char *const bounds[] = {"sphere", "box", "full"};
-  static const char *const refines[] = {"shared-both", "shared-primitive", "shared-query",
-                                        "shared-none", "tensor"};
+  static const char *const refines[] = {"auto",         "shared-both", "shared-primitive",
+                                        "shared-query", "shared-none", "tensor"};
   static const char *const results[] = {"mask", "mask-raw", "pairs"};
   static const char *const switches[] = {"on", "off"};
   size_t count = 0;
   set_word(&list[count++], "reorder", reorders[options->reorder]);
   set_number(&list[count++], "kd-height", kd_height);
   set_number(&list[count++], "largest-primitive", largest_primitive);
-  set_word(&list[count++], "index", indexes[options->index]);
-  set_word(&list[count++], "bound", bounds[options->bound]);
   set_word(&list[count++], "refine", refines[options->refine]);
   set_word(&list[count++], "result", results[options->result]);
+  if (options->refine == KCP_REFINE_TENSOR) return count; /* the others have no part in it */
+  set_word(&list[count++], "index", indexes[options->index]);
+  set_word(&list[count++], "bound", bounds[options->bound]);
   set_word(&list[count++], "sort-work", switches[options->sort_work]);
   set_word(&list[count++], "fixed-work", switches[options->fixed_work]);
   set_number(&list[count++], "work-per-thread", options->work_per_thread);

@@ -63,7 +63,8 @@ struct kcp_range_work {
   uint64_t batches;
   uint64_t primitives;    /* over all slices of D */
   uint64_t intersections; /* of queries with primitives */
-  uint64_t rechecks;      /* pairs that a filter left open */
+  uint64_t left_open;     /* pairs that matrix units left to sums of rows */
+  uint64_t rechecks;      /* pairs that these, or all other filters, left to binary64 */
 };
 
 struct kcp_range_plan {
