@@ -7,6 +7,7 @@
  * the places, 32 bytes of device memory each; 4 bytes a dimension and point are written. */
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -18,6 +19,7 @@ static const int bins = 4096; /* of the upper 12 bits of a norm's square */
 static const int bin_shift = 51;
 static const uint64_t far_share = 1024; /* one of so many points may be far */
 static const double far_factor = 4;     /* beyond so many times the norm of the others */
+static const uint32_t most_sample = 255;
 
 static unsigned blocks_for(uint64_t count) {
   return (unsigned)((count + threads - 1) / threads);
@@ -73,10 +75,15 @@ __global__ static void mark_near(const double *squares, uint64_t count, double m
   if (threadIdx.x % 32 == 0 && lanes != 0) atomicAdd(near_count, (unsigned long long)__popc(lanes));
 }
 
-/* The square of norms up to which points are near. */
-static double choose_near(const struct norm_survey *survey, uint64_t count) {
+static double largest_square(const struct norm_survey *survey) {
   double largest;
   memcpy(&largest, &survey->largest, sizeof largest);
+  return largest;
+}
+
+/* The square of norms up to which points are near. */
+static double choose_near(const struct norm_survey *survey, uint64_t count) {
+  const double largest = largest_square(survey);
   uint64_t beyond = 0;
   int bin = bins - 1;
   for (; bin > 0; --bin) {
@@ -110,13 +117,50 @@ static enum kcp_status survey_norms(struct kcp_range_join *join, struct norm_sur
   return KCP_OK;
 }
 
+__global__ static void take_sample(const double *columns, uint64_t count, uint32_t dimensions,
+                                   const uint32_t *order, uint32_t sample, double *values) {
+  const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
+  if (i >= (uint64_t)sample * dimensions) return;
+  values[i] = columns[order[i / sample] * count + (i % sample) * (count / sample)];
+}
+
+/* Far points draw the mean away from all others: the median of a sample becomes the centre. */
+static enum kcp_status take_medians(struct kcp_range_join *join, struct kcp_error *error) {
+  const uint64_t count = join->points.count, dimensions = join->plan.dimensions;
+  const uint32_t sample = count < most_sample ? (uint32_t)count : most_sample;
+  double *values;
+  std::vector<double> host(sample * dimensions), medians(dimensions);
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_PARTIAL, host.size(), &values, error));
+  take_sample<<<blocks_for(host.size()), threads, 0, join->stream>>>(
+      join->points.columns, count, join->plan.dimensions,
+      kcp_range_array<uint32_t>(join, KCP_BUFFER_ORDER), sample, values);
+  KCP_CUDA_TRY(cudaGetLastError());
+  KCP_CUDA_TRY(cudaMemcpyAsync(host.data(), values, host.size() * sizeof(double),
+                               cudaMemcpyDeviceToHost, join->stream));
+  KCP_CUDA_TRY(cudaStreamSynchronize(join->stream));
+  for (uint64_t j = 0; j < dimensions; ++j) {
+    double *first = host.data() + j * sample;
+    std::nth_element(first, first + sample / 2, first + sample);
+    medians[j] = first[sample / 2];
+  }
+  KCP_CUDA_TRY(cudaMemcpyAsync(kcp_range_array<double>(join, KCP_BUFFER_CENTRE), medians.data(),
+                               dimensions * sizeof(double), cudaMemcpyHostToDevice, join->stream));
+  KCP_CUDA_TRY(cudaStreamSynchronize(join->stream));
+  return KCP_OK;
+}
+
 enum kcp_status kcp_tiles_choose_scale(struct kcp_range_join *join, bool *possible, bool *serves,
                                        struct kcp_error *error) {
   const uint32_t dimensions = join->plan.dimensions;
   std::vector<struct norm_survey> survey(1);
   *possible = *serves = false;
   KCP_TRY(survey_norms(join, survey.data(), error));
-  const double square = choose_near(survey.data(), join->points.count);
+  double square = choose_near(survey.data(), join->points.count);
+  if (square < largest_square(survey.data())) {
+    KCP_TRY(take_medians(join, error));
+    KCP_TRY(survey_norms(join, survey.data(), error));
+    square = choose_near(survey.data(), join->points.count);
+  }
   if (!kcp_tile_can_hold(dimensions) || !isfinite(square)) return KCP_OK;
   *possible = true;
   join->near_norm = sqrt(square) * (1 + 0x1p-40);
