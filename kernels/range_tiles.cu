@@ -52,15 +52,7 @@ struct batch {
 
 enum kcp_status kcp_tiles_check_options(const struct kcp_range_options *options, bool *wanted,
                                         struct kcp_error *error) {
-  const char *other = NULL;
-  if (options->kd_height != 0) other = "--kd-height";
-  if (options->index != KCP_RANGE_INDEX_AUTO) other = "--index";
-  if (options->bound != KCP_BOUND_SPHERE) other = "--bound";
-  if (options->result == KCP_RESULT_PAIRS) other = "--result pairs";
-  if (options->sort_work == KCP_SWITCH_OFF) other = "--sort-work off";
-  if (options->fixed_work == KCP_SWITCH_OFF) other = "--fixed-work off";
-  if (options->work_per_thread != 0) other = "--work-per-thread";
-  if (options->shared_memory_bytes != 0) other = "--shared-memory";
+  const char *other = kcp_range_option_of_primitives(options);
   *wanted =
       options->refine == KCP_REFINE_TENSOR || (options->refine == KCP_REFINE_AUTO && other == NULL);
   if (options->refine != KCP_REFINE_TENSOR || other == NULL) return KCP_OK;
@@ -354,14 +346,23 @@ static enum kcp_status count_met(struct joining *joining, struct kcp_error *erro
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_TILE_COUNTS, tiles, &counts, error));
   KCP_TRY(kcp_tiles_count_met(join, &joining->test, counts, error));
   joining->met.resize(tiles);
-  joining->query_places.resize(join->queries.count);
   KCP_CUDA_TRY(cudaMemcpyAsync(joining->met.data(), counts, tiles * sizeof *counts,
                                cudaMemcpyDeviceToHost, join->stream));
-  KCP_CUDA_TRY(cudaMemcpyAsync(joining->query_places.data(), join->queries.places,
-                               join->queries.count * sizeof(uint32_t), cudaMemcpyDeviceToHost,
-                               join->stream));
+  if (joining->sink != NULL) {
+    joining->query_places.resize(join->queries.count);
+    KCP_CUDA_TRY(cudaMemcpyAsync(joining->query_places.data(), join->queries.places,
+                                 join->queries.count * sizeof(uint32_t), cudaMemcpyDeviceToHost,
+                                 join->stream));
+  }
   KCP_CUDA_TRY(cudaStreamSynchronize(join->stream));
   return KCP_OK;
+}
+
+/* Into the order of the file, on the device: the host would wait for each place. */
+__global__ static void order_totals(uint64_t count, const uint32_t *totals, const uint32_t *places,
+                                    uint32_t *ordered) {
+  const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
+  if (i < count) ordered[places[i]] = totals[i];
 }
 
 static enum kcp_status take_totals(struct joining *joining, uint64_t *counts,
@@ -370,13 +371,18 @@ static enum kcp_status take_totals(struct joining *joining, uint64_t *counts,
   const uint64_t count = join->queries.count;
   std::vector<uint32_t> totals(count);
   unsigned long long rechecks;
-  KCP_CUDA_TRY(cudaMemcpyAsync(totals.data(), joining->pairs.totals, count * sizeof(uint32_t),
+  uint32_t *ordered;
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_HITS, count, &ordered, error));
+  order_totals<<<(unsigned)((count + threads - 1) / threads), threads, 0, join->stream>>>(
+      count, joining->pairs.totals, join->queries.places, ordered);
+  KCP_CUDA_TRY(cudaGetLastError());
+  KCP_CUDA_TRY(cudaMemcpyAsync(totals.data(), ordered, count * sizeof(uint32_t),
                                cudaMemcpyDeviceToHost, join->stream));
   KCP_CUDA_TRY(cudaMemcpyAsync(&rechecks, joining->pairs.rechecks, sizeof rechecks,
                                cudaMemcpyDeviceToHost, join->stream));
   KCP_CUDA_TRY(cudaStreamSynchronize(join->stream));
   joining->work->rechecks += rechecks;
-  for (uint64_t i = 0; i < count; ++i) counts[joining->query_places[i]] += totals[i];
+  for (uint64_t i = 0; i < count; ++i) counts[i] += totals[i];
   return KCP_OK;
 }
 

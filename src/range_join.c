@@ -52,3 +52,15 @@ size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32
   set_number(&list[count++], "work-per-thread", options->work_per_thread);
   return count;
 }
+
+const char *kcp_range_option_of_primitives(const struct kcp_range_options *options) {
+  if (options->kd_height != 0) return "--kd-height";
+  if (options->index != KCP_RANGE_INDEX_AUTO) return "--index";
+  if (options->bound != KCP_BOUND_SPHERE) return "--bound";
+  if (options->result == KCP_RESULT_PAIRS) return "--result pairs";
+  if (options->work_per_thread != 0) return "--work-per-thread";
+  if (options->shared_memory_bytes != 0) return "--shared-memory";
+  if (options->sort_work == KCP_SWITCH_OFF) return "--sort-work off";
+  if (options->fixed_work == KCP_SWITCH_OFF) return "--fixed-work off";
+  return NULL;
+}

@@ -57,6 +57,10 @@ const char *kcp_range_phase_name(enum kcp_range_phase phase);
 size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32_t kd_height,
                                  uint64_t largest_primitive, struct kcp_parameter *list);
 
+/* The first option that only the paper's pipeline has and that is not at its default, as it is
+ * written; NULL when there is none. Tiles have no use for it. */
+const char *kcp_range_option_of_primitives(const struct kcp_range_options *options);
+
 /* What a run did beside its measurement. */
 struct kcp_range_work {
   double phase_s[KCP_RANGE_PHASE_COUNT];

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "kcp/random.h"
+#include "kcp/range_join.h"
 #include "kcp/range_limit.h"
 #include "kcp/range_tiles.h"
 
@@ -254,6 +255,30 @@ static void test_places(void **state) {
     }
 }
 
+static void test_options_of_the_papers_pipeline(void **state) {
+  const struct kcp_range_options plain = {.refine = KCP_REFINE_TENSOR,
+                                          .reorder = KCP_REORDER_RANDOM,
+                                          .result = KCP_RESULT_MASK_RAW,
+                                          .copy_threads = 3,
+                                          .pinned_bytes = 1 << 20,
+                                          .host_memory = KCP_HOST_PAGEABLE};
+  static const struct kcp_range_options others[] = {{.kd_height = 3},
+                                                    {.index = KCP_RANGE_INDEX_BVH},
+                                                    {.bound = KCP_BOUND_FULL},
+                                                    {.result = KCP_RESULT_PAIRS},
+                                                    {.work_per_thread = 128},
+                                                    {.shared_memory_bytes = 1024},
+                                                    {.sort_work = KCP_SWITCH_OFF},
+                                                    {.fixed_work = KCP_SWITCH_OFF}};
+  static const char *const names[] = {"--kd-height",     "--index",           "--bound",
+                                      "--result pairs",  "--work-per-thread", "--shared-memory",
+                                      "--sort-work off", "--fixed-work off"};
+  (void)state;
+  assert_null(kcp_range_option_of_primitives(&plain));
+  for (size_t i = 0; i < COUNT(others); ++i)
+    assert_string_equal(kcp_range_option_of_primitives(&others[i]), names[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_limits_agree_with_ranks),
@@ -261,6 +286,7 @@ int main(void) {
       cmocka_unit_test(test_coarse_steps_are_told),
       cmocka_unit_test(test_lowest_exponents),
       cmocka_unit_test(test_places),
+      cmocka_unit_test(test_options_of_the_papers_pipeline),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
