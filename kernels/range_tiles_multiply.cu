@@ -310,6 +310,7 @@ __global__ static void __launch_bounds__(threads, 2)
   const float limit = (float)work.limits.limit, within = (float)work.limits.within;
   uint32_t row_counts[4] = {0, 0, 0, 0};
   struct steps ahead = {task.first, 0, 0}, now = {task.first, 0, 0};
+  uint32_t tile_ahead = work.met[task.first]; /* read long before it is needed */
   warp_sums sums;
 
   const auto fetch_next = [&]() {
@@ -317,12 +318,12 @@ __global__ static void __launch_bounds__(threads, 2)
       const uint32_t left = work.blocks - ahead.block, here = left < staged ? left : staged;
       const uint32_t to = buffers + ahead.slot * buffer_bytes;
       const uint64_t begin = (uint64_t)ahead.block * block_halves;
-      fetch(to, work.points.columns + work.met[ahead.entry] * tile_halves + begin, here);
+      fetch(to, work.points.columns + tile_ahead * tile_halves + begin, here);
       if (!RESIDENT) fetch(to + staged * block_bytes, rows + begin, here);
       ahead.block += here;
       if (ahead.block == work.blocks) {
         ahead.block = 0;
-        ++ahead.entry;
+        if (++ahead.entry < end) tile_ahead = work.met[ahead.entry];
       }
       ahead.slot = ahead.slot + 1 < stages ? ahead.slot + 1 : 0;
     }
