@@ -46,8 +46,7 @@ static uint64_t intersection_bytes(const struct joining *joining) {
 
 /* Half of what is left besides points, index and queries is for results, when there are some. */
 static void share_memory(struct joining *joining) {
-  uint64_t used = 0;
-  for (int i = 0; i < KCP_BUFFER_MET; ++i) used += joining->join->buffers[i].bytes;
+  const uint64_t used = kcp_range_kept_bytes(joining->join);
   const uint64_t memory = joining->join->plan.memory_bytes;
   uint64_t left = memory > used ? memory - used : 0;
   if (left < least_memory) left = least_memory;

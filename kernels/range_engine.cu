@@ -20,6 +20,7 @@ enum kcp_status kcp_range_join_create(const struct kcp_range_plan *plan,
   if (join == NULL) return kcp_out_of_memory(error, "a join", sizeof *join);
   join->plan = *plan;
   join->device = *device;
+  join->refine = plan->options.refine;
   if (join->plan.options.work_per_thread == 0)
     join->plan.options.work_per_thread = KCP_WORK_PER_THREAD;
   join->order = (uint32_t *)malloc(plan->dimensions * sizeof *join->order);
@@ -50,10 +51,18 @@ void kcp_range_join_destroy(struct kcp_range_join *join) {
   free(join);
 }
 
-uint64_t kcp_range_device_bytes(const struct kcp_range_join *join) {
+static uint64_t buffer_bytes(const struct kcp_range_join *join, int count) {
   uint64_t sum = 0;
-  for (int i = 0; i < KCP_BUFFER_COUNT; ++i) sum += join->buffers[i].bytes;
+  for (int i = 0; i < count; ++i) sum += join->buffers[i].bytes;
   return sum;
+}
+
+uint64_t kcp_range_device_bytes(const struct kcp_range_join *join) {
+  return buffer_bytes(join, KCP_BUFFER_COUNT);
+}
+
+uint64_t kcp_range_kept_bytes(const struct kcp_range_join *join) {
+  return buffer_bytes(join, KCP_BUFFER_MET);
 }
 
 enum kcp_status kcp_range_upload(struct kcp_range_join *join, const struct kcp_points *points,

@@ -3,16 +3,22 @@
 #include <cstdlib>
 #include <exception>
 
-#include "range_join.cuh"
+#include "range_tiles.cuh"
 
 static const int threads = 256;
 static const uint64_t brute_primitive = 256; /* points */
 static const uint64_t most_records = UINT32_MAX - 1;
 
-/* Half of the memory for D: its columns, its rows, and what grouping takes; an eighth for queries
- * likewise; the rest for batches. */
+static bool may_use_tiles(const struct kcp_range_join *join) {
+  return join->plan.options.refine == KCP_REFINE_AUTO ||
+         join->plan.options.refine == KCP_REFINE_TENSOR;
+}
+
+/* Half of the memory for D: its columns, its rows, as columns and rows of products, and what
+ * grouping takes; an eighth for queries likewise; the rest for batches. */
 static struct kcp_range_capacity capacity(const struct kcp_range_join *join) {
-  const uint64_t coordinates = 16 * (uint64_t)join->plan.dimensions, sorting = 64;
+  const uint64_t products = may_use_tiles(join) ? 4 * kcp_tile_width(join->plan.dimensions) : 0;
+  const uint64_t coordinates = 16 * (uint64_t)join->plan.dimensions + products, sorting = 64;
   const uint64_t memory = join->plan.memory_bytes;
   struct kcp_range_capacity room = {memory / 2 / (coordinates + sorting),
                                     memory / 8 / (coordinates + sorting)};
@@ -80,7 +86,12 @@ static enum kcp_status index_reference(struct kcp_range_join *join,
   KCP_TRY(upload_reference(join, reference, measurement, error));
   if (reference->count == 0) return KCP_OK;
   double started = kcp_now();
-  KCP_TRY(kcp_rt_hiss_build(join, work, error));
+  bool has_tiles = false;
+  if (may_use_tiles(join)) {
+    KCP_TRY(kcp_tiles_build(join, &has_tiles, work, error));
+    join->refine = has_tiles ? KCP_REFINE_TENSOR : KCP_REFINE_SHARED_BOTH;
+  }
+  if (!has_tiles) KCP_TRY(kcp_rt_hiss_build(join, work, error));
   return kcp_range_lap(join, &started, &measurement->phase_s[KCP_PHASE_INDEX], error);
 }
 
@@ -103,7 +114,8 @@ static enum kcp_status cut_reference(struct kcp_range_join *join,
 /* Queries to the device in the order of the work; D itself when there are none. */
 static enum kcp_status place_queries(struct kcp_range_join *join, bool everyone_meets,
                                      const struct kcp_points *queries,
-                                     struct kcp_measurement *measurement, struct kcp_error *error) {
+                                     struct kcp_measurement *measurement,
+                                     struct kcp_range_work *work, struct kcp_error *error) {
   if (queries == NULL) {
     join->queries = join->points;
     join->query_norm = join->point_norm;
@@ -115,6 +127,10 @@ static enum kcp_status place_queries(struct kcp_range_join *join, bool everyone_
   KCP_TRY(kcp_range_upload(join, queries, KCP_BUFFER_QUERY_COLUMNS, measurement, error));
   join->queries.columns = kcp_range_array<double>(join, KCP_BUFFER_QUERY_COLUMNS);
   double started = kcp_now();
+  if (join->refine == KCP_REFINE_TENSOR) {
+    KCP_TRY(kcp_tiles_make(join, &join->queries, &join->query_tiles, work, error));
+    return kcp_range_lap(join, &started, &measurement->phase_s[KCP_PHASE_INDEX], error);
+  }
   if (everyone_meets)
     KCP_TRY(keep_order(join, &join->queries, KCP_BUFFER_QUERY_PLACES, error));
   else
@@ -141,7 +157,9 @@ static enum kcp_status join_hiss(struct kcp_range_join *join, const struct kcp_p
                                  struct kcp_error *error) {
   return guarded(
       error, [=]() -> enum kcp_status {
-        KCP_TRY(place_queries(join, false, queries, measurement, error));
+        KCP_TRY(place_queries(join, false, queries, measurement, work, error));
+        if (join->refine == KCP_REFINE_TENSOR)
+          return kcp_tiles_join(join, queries == NULL, counts, sink, measurement, work, error);
         return kcp_range_join_batches(join, false, counts, sink, measurement, work, error);
       });
 }
@@ -152,7 +170,7 @@ static enum kcp_status join_brute(struct kcp_range_join *join, const struct kcp_
                                   struct kcp_error *error) {
   return guarded(
       error, [=]() -> enum kcp_status {
-        KCP_TRY(place_queries(join, true, queries, measurement, error));
+        KCP_TRY(place_queries(join, true, queries, measurement, work, error));
         return kcp_range_join_batches(join, true, counts, sink, measurement, work, error);
       });
 }
@@ -176,14 +194,37 @@ static enum kcp_status set_brute(struct kcp_range_join *join, const struct kcp_p
 }
 
 static size_t hiss_parameters(const struct kcp_range_join *join, struct kcp_parameter *list) {
-  return kcp_range_list_parameters(&join->plan.options, join->height, join->largest_primitive,
-                                   list);
+  struct kcp_range_options options = join->plan.options;
+  options.refine = join->refine;
+  return kcp_range_list_parameters(&options, join->height, join->largest_primitive, list);
 }
 
 static size_t brute_parameters(const struct kcp_range_join *join, struct kcp_parameter *list) {
   (void)join;
   (void)list;
   return 0;
+}
+
+/* Tiles only where the device computes as they need it; the parameters say what it came to. */
+static enum kcp_status create_hiss(const struct kcp_range_plan *plan,
+                                   const struct kcp_device_info *device,
+                                   struct kcp_range_join **out, struct kcp_error *error) {
+  struct kcp_range_join *join;
+  bool wanted, exact = true;
+  *out = NULL;
+  KCP_TRY(kcp_tiles_check_options(&plan->options, &wanted, error));
+  KCP_TRY(kcp_range_join_create(plan, device, &join, error));
+  if (wanted) {
+    const enum kcp_status status = kcp_tiles_check_units(join, &exact, error);
+    if (status != KCP_OK) {
+      kcp_range_join_destroy(join);
+      return status;
+    }
+  }
+  if (may_use_tiles(join) && !(wanted && exact))
+    join->plan.options.refine = join->refine = KCP_REFINE_SHARED_BOTH;
+  *out = join;
+  return KCP_OK;
 }
 
 /* Brute force has one option, --result. */
@@ -202,7 +243,7 @@ extern const struct kcp_range_engine kcp_cuda_rt_hiss;
 extern const struct kcp_range_engine kcp_cuda_range_brute;
 
 const struct kcp_range_engine kcp_cuda_rt_hiss = {
-    kcp_range_join_create, kcp_range_join_destroy, capacity, hiss_parameters, set_hiss, join_hiss};
+    create_hiss, kcp_range_join_destroy, capacity, hiss_parameters, set_hiss, join_hiss};
 const struct kcp_range_engine kcp_cuda_range_brute = {
     create_brute, kcp_range_join_destroy, capacity, brute_parameters, set_brute, join_brute};
 }

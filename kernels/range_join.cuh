@@ -2,12 +2,15 @@
 #ifndef KCP_KERNELS_RANGE_JOIN_CUH
 #define KCP_KERNELS_RANGE_JOIN_CUH
 
+#include <cuda_fp16.h>
+
 #include "device_buffer.cuh"
 #include "kcp/range_index.h"
 #include "kcp/range_join.h"
 #include "kcp/range_limit.h"
 #include "kcp/range_primitives.h"
 #include "kcp/range_tasks.h"
+#include "kcp/range_tiles.h"
 
 /* The device memory of a join, by use. */
 enum kcp_range_buffer {
@@ -31,6 +34,17 @@ enum kcp_range_buffer {
   KCP_BUFFER_PARTIAL, /* of reductions */
   KCP_BUFFER_HITS,    /* of each query */
   KCP_BUFFER_HIT_FIRSTS,
+  KCP_BUFFER_TILE_ROWS, /* of D as a first factor, and as a second one */
+  KCP_BUFFER_TILE_COLUMNS,
+  KCP_BUFFER_TILE_BOUNDS,
+  KCP_BUFFER_TILE_GROUP_BOUNDS,
+  KCP_BUFFER_TILE_RADII,
+  KCP_BUFFER_QUERY_TILE_ROWS, /* Q likewise */
+  KCP_BUFFER_QUERY_TILE_BOUNDS,
+  KCP_BUFFER_QUERY_TILE_GROUP_BOUNDS,
+  KCP_BUFFER_QUERY_TILE_RADII,
+  KCP_BUFFER_TILE_NORMS, /* of points, and which of them are near */
+  KCP_BUFFER_NEAR,
   KCP_BUFFER_MET,    /* primitives of each entry, query after query */
   KCP_BUFFER_MET_BY, /* its query */
   KCP_BUFFER_SORTED_MET,
@@ -48,6 +62,8 @@ enum kcp_range_buffer {
   KCP_BUFFER_NEIGHBOURS,   /* of a run, as they are listed, or before they become pairs */
   KCP_BUFFER_RESULTS,      /* of a run, on their way to the host */
   KCP_BUFFER_NEXT_RESULTS, /* of the next run meanwhile */
+  KCP_BUFFER_TILE_COUNTS,  /* of met tiles, by tile */
+  KCP_BUFFER_TILE_FIRSTS,
   KCP_BUFFER_COUNT
 };
 
@@ -57,6 +73,18 @@ struct kcp_device_points {
   const double *columns; /* stride = count */
   const void *rows;      /* binary32 or binary64; dimensions by variance, moved by the centre */
   const uint32_t *places;
+};
+
+/* Points in tiles for the filter on matrix units (range_tiles.cuh). Tiles are of 128 consecutive
+ * places, but the last near one and the last one of all. */
+struct kcp_tile_set {
+  uint64_t points, near_points; /* far ones come last; they are not filtered */
+  uint32_t count, near_count;   /* tiles */
+  double residual;              /* of any near point, in steps */
+  const __half *rows, *columns; /* one tile after the other; NULL when not needed */
+  const float2 *bounds;         /* low and high in steps: [dimension][tile] */
+  const float2 *group_bounds;   /* of 32 tiles together: [dimension][group] */
+  const float *radii;           /* around the middle of the bounds; infinite of far points */
 };
 
 struct kcp_range_copier;  /* range_copy.cu */
@@ -80,6 +108,10 @@ struct kcp_range_join {
   uint32_t *firsts; /* of primitives, on the host; owned */
   struct kcp_range_frame frame;
   struct kcp_primitive_index index; /* pointers to the device */
+  enum kcp_range_refine refine;     /* of the slice in place: what the option came to */
+  struct kcp_tile_scale tile_scale;
+  double near_norm; /* of points that are quantised */
+  struct kcp_tile_set point_tiles, query_tiles;
 };
 
 template <typename T>
@@ -104,6 +136,8 @@ enum kcp_status kcp_range_join_create(const struct kcp_range_plan *plan,
                                       struct kcp_range_join **out, struct kcp_error *error);
 void kcp_range_join_destroy(struct kcp_range_join *join);
 uint64_t kcp_range_device_bytes(const struct kcp_range_join *join);
+/* Of points, their index and queries alone: what stays while batches come and go. */
+uint64_t kcp_range_kept_bytes(const struct kcp_range_join *join);
 
 /* Columns of points to the device, into a buffer of `count * dimensions`. */
 enum kcp_status kcp_range_upload(struct kcp_range_join *join, const struct kcp_points *points,
@@ -119,6 +153,19 @@ enum kcp_status kcp_range_order_dimensions(struct kcp_range_join *join,
 enum kcp_status kcp_range_make_rows(struct kcp_range_join *join, struct kcp_device_points *points,
                                     enum kcp_range_buffer which, double *norm,
                                     struct kcp_error *error);
+/* Points that a balanced kd-tree is to put in order, in units of several. */
+struct kcp_grouping {
+  const double *columns; /* of `count` points */
+  uint64_t count;
+  uint64_t members;               /* that are grouped; the others come behind them */
+  const unsigned char *is_member; /* a byte a point (device); may be NULL when all are */
+  enum kcp_range_buffer axes;     /* memory for the work */
+  uint32_t unit, height, axis_count;
+};
+/* *grouped becomes a buffer of their places, in place until the next grouping: those of a leaf
+ * together, each but the last of whole units. */
+enum kcp_status kcp_range_group(struct kcp_range_join *join, const struct kcp_grouping *grouping,
+                                uint32_t **grouped, struct kcp_error *error);
 enum kcp_status kcp_rt_hiss_build(struct kcp_range_join *join, struct kcp_range_work *work,
                                   struct kcp_error *error);
 /* Queries of their own in Morton order: fills join->queries.places. */

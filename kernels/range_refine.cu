@@ -161,8 +161,8 @@ __global__ static void __launch_bounds__(KCP_RANGE_BLOCK_THREADS)
 template <typename T>
 static enum kcp_status launch(struct kcp_range_join *join, const struct refinement *work,
                               uint64_t task_count, struct kcp_error *error) {
-  const enum kcp_range_refine refine = join->plan.options.refine;
-  const bool both = refine == KCP_REFINE_SHARED_BOTH || refine == KCP_REFINE_TENSOR;
+  const enum kcp_range_refine refine = join->refine;
+  const bool both = refine == KCP_REFINE_SHARED_BOTH;
   const bool points = both || refine == KCP_REFINE_SHARED_PRIMITIVE;
   const bool queries = both || refine == KCP_REFINE_SHARED_QUERY;
   const size_t bytes = (size_t)work->step * tile_stride * sizeof(T) * (points + queries);
@@ -247,9 +247,6 @@ enum kcp_status kcp_range_refine(struct kcp_range_join *join,
   work.entries = meeting->entries;
   work.met_by = meeting->met_by;
   work.found = *found;
-  /* Where binary32 does not serve, neither do the tensor cores. */
-  if (join->plan.options.refine == KCP_REFINE_TENSOR && join->is_narrow)
-    return kcp_range_refine_tensor(join, &work, tasks->count, error);
   const size_t value_bytes = join->is_narrow ? sizeof(float) : sizeof(double);
   KCP_TRY(choose_step(join, value_bytes, &work.step, error));
   return join->is_narrow ? launch<float>(join, &work, tasks->count, error)

@@ -85,8 +85,4 @@ __device__ static void note(const struct refinement &work, struct entry entry, b
               (uint32_t)(__popc(word) + __popc(other_word)));
 }
 
-/* The tensor cores' part of kcp_range_refine (range_tensor.cu); rows are binary32. */
-enum kcp_status kcp_range_refine_tensor(struct kcp_range_join *join, const struct refinement *work,
-                                        uint64_t task_count, struct kcp_error *error);
-
 #endif

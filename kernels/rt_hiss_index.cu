@@ -4,6 +4,7 @@
  * gives the same order. kd-tree: a level is a radix sort of (node, coordinate along the node's
  * longest side), about 12 bytes a point read and written in each of 5 to 8 passes. Bounds: a warp a
  * primitive. Rows: a thread a point. */
+#include <cub/device/device_partition.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
@@ -146,6 +147,13 @@ __device__ static uint32_t node_of(uint64_t n, uint32_t level, uint64_t p) {
   return (uint32_t)((((p + 1) << level) - 1) / n);
 }
 
+/* Likewise for units of several points. */
+__device__ static uint32_t node_at(const struct kcp_grouping &grouping, uint32_t level,
+                                   uint64_t p) {
+  const uint64_t units = (grouping.members + grouping.unit - 1) / grouping.unit;
+  return node_of(units, level, p / grouping.unit);
+}
+
 /* Points along the first axes of the order, near the size of the frame. */
 __global__ static void place_on_axes(uint32_t axis_count, const uint32_t *order,
                                      const double *centre, double scale, const double *columns,
@@ -164,11 +172,12 @@ __global__ static void clear_extents(uint32_t nodes, uint32_t axis_count, uint32
 }
 
 /* extents[node * 2 axes ..]: the least along each axis, then the greatest, as ordered bits. */
-__global__ static void grow_extents(uint64_t count, uint32_t level, uint32_t axis_count,
-                                    const float *axes, const uint32_t *places, uint32_t *extents) {
+__global__ static void grow_extents(struct kcp_grouping grouping, uint32_t level, const float *axes,
+                                    const uint32_t *places, uint32_t *extents) {
   const uint64_t p = (uint64_t)blockIdx.x * threads + threadIdx.x;
-  const uint64_t seen = p < count ? p : count - 1;
-  const uint32_t node = node_of(count, level, seen), place = places[seen];
+  const uint64_t count = grouping.count, seen = p < grouping.members ? p : grouping.members - 1;
+  const uint32_t axis_count = grouping.axis_count;
+  const uint32_t node = node_at(grouping, level, seen), place = places[seen];
   const bool together = __all_sync(~0u, node == __shfl_sync(~0u, node, 0));
   for (uint32_t j = 0; j < axis_count; ++j) {
     const uint32_t bits = ordered_float(axes[j * count + place]);
@@ -190,12 +199,12 @@ __global__ static void grow_extents(uint64_t count, uint32_t level, uint32_t axi
   }
 }
 
-__global__ static void make_keys(uint64_t count, uint32_t level, uint32_t axis_count,
-                                 const float *axes, const uint32_t *places, const uint32_t *extents,
-                                 uint64_t *keys) {
+__global__ static void make_keys(struct kcp_grouping grouping, uint32_t level, const float *axes,
+                                 const uint32_t *places, const uint32_t *extents, uint64_t *keys) {
   const uint64_t p = (uint64_t)blockIdx.x * threads + threadIdx.x;
-  if (p >= count) return;
-  const uint32_t node = node_of(count, level, p);
+  if (p >= grouping.members) return;
+  const uint64_t count = grouping.count;
+  const uint32_t node = node_at(grouping, level, p), axis_count = grouping.axis_count;
   const uint32_t *least = &extents[(uint64_t)node * 2 * axis_count];
   uint32_t longest = 0;
   float longest_extent = -1;
@@ -224,43 +233,74 @@ static enum kcp_status sort_pairs(struct kcp_range_join *join, const uint64_t *k
   return KCP_OK;
 }
 
-/* Places of points, those of a leaf together, into *grouped (one of two buffers). */
-static enum kcp_status group_points(struct kcp_range_join *join, uint32_t **grouped,
-                                    struct kcp_error *error) {
-  const uint64_t count = join->points.count;
-  const unsigned blocks = blocks_for(count);
-  const uint32_t axis_count = kcp_group_axes(join->plan.dimensions, join->plan.options.bound);
+/* Members before the others, in *places and *spare. */
+static enum kcp_status part_members(struct kcp_range_join *join,
+                                    const struct kcp_grouping *grouping, uint32_t *places,
+                                    uint32_t *spare, struct kcp_error *error) {
+  size_t bytes = 0;
+  void *scratch;
+  uint32_t *selected;
+  const int64_t count = (int64_t)grouping->count;
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_PARTIAL, 1, &selected, error));
+  KCP_CUDA_TRY(cub::DevicePartition::Flagged(NULL, bytes, places, grouping->is_member, spare,
+                                             selected, count, join->stream));
+  KCP_TRY(kcp_range_scratch(join, bytes, &scratch, error));
+  KCP_CUDA_TRY(cub::DevicePartition::Flagged(scratch, bytes, places, grouping->is_member, spare,
+                                             selected, count, join->stream));
+  KCP_CUDA_TRY(cudaMemcpyAsync(places, spare, grouping->count * sizeof *places,
+                               cudaMemcpyDeviceToDevice, join->stream));
+  return KCP_OK;
+}
+
+enum kcp_status kcp_range_group(struct kcp_range_join *join, const struct kcp_grouping *grouping,
+                                uint32_t **grouped, struct kcp_error *error) {
+  const uint64_t count = grouping->count;
+  const unsigned blocks = blocks_for(grouping->members);
+  const uint32_t axis_count = grouping->axis_count;
   float *axes;
   uint32_t *places, *sorted, *extents;
   uint64_t *keys, *sorted_keys;
-  KCP_TRY(kcp_range_room(join, KCP_BUFFER_ROWS, count * axis_count, &axes, error));
+  KCP_TRY(kcp_range_room(join, grouping->axes, count * axis_count, &axes, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_KEYS, count, &keys, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_SORTED_KEYS, count, &sorted_keys, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_VALUES, count, &places, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_QUERY_PLACES, count, &sorted, error));
-  KCP_TRY(kcp_range_room(join, KCP_BUFFER_PARTIAL, (UINT64_C(2) * axis_count) << (join->height - 1),
-                         &extents, error));
-  place_on_axes<<<blocks, threads, 0, join->stream>>>(
+  place_on_axes<<<blocks_for(count), threads, 0, join->stream>>>(
       axis_count, kcp_range_array<uint32_t>(join, KCP_BUFFER_ORDER),
-      kcp_range_array<double>(join, KCP_BUFFER_CENTRE), join->frame.scale, join->points.columns,
-      count, axes, places);
-  for (uint32_t level = 0; level + 1 < join->height; ++level) {
+      kcp_range_array<double>(join, KCP_BUFFER_CENTRE), join->frame.scale, grouping->columns, count,
+      axes, places);
+  KCP_CUDA_TRY(cudaGetLastError());
+  if (grouping->members < count) KCP_TRY(part_members(join, grouping, places, sorted, error));
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_PARTIAL,
+                         (UINT64_C(2) * axis_count) << (grouping->height - 1), &extents, error));
+  for (uint32_t level = 0; level + 1 < grouping->height; ++level) {
     const uint32_t nodes = 1u << level;
     clear_extents<<<blocks_for(nodes * 2ull * axis_count), threads, 0, join->stream>>>(
         nodes, axis_count, extents);
-    grow_extents<<<blocks, threads, 0, join->stream>>>(count, level, axis_count, axes, places,
-                                                       extents);
-    make_keys<<<blocks, threads, 0, join->stream>>>(count, level, axis_count, axes, places, extents,
-                                                    keys);
+    grow_extents<<<blocks, threads, 0, join->stream>>>(*grouping, level, axes, places, extents);
+    make_keys<<<blocks, threads, 0, join->stream>>>(*grouping, level, axes, places, extents, keys);
     KCP_CUDA_TRY(cudaGetLastError());
-    KCP_TRY(sort_pairs(join, keys, sorted_keys, places, sorted, count, 32 + (int)level, error));
+    KCP_TRY(sort_pairs(join, keys, sorted_keys, places, sorted, grouping->members, 32 + (int)level,
+                       error));
     uint32_t *kept = places;
     places = sorted;
     sorted = kept;
   }
-  KCP_CUDA_TRY(cudaGetLastError());
   *grouped = places;
   return KCP_OK;
+}
+
+/* Places of points, those of a leaf together, into *grouped (one of two buffers). */
+static enum kcp_status group_points(struct kcp_range_join *join, uint32_t **grouped,
+                                    struct kcp_error *error) {
+  struct kcp_grouping grouping = {};
+  grouping.columns = join->points.columns;
+  grouping.count = grouping.members = join->points.count;
+  grouping.axes = KCP_BUFFER_ROWS;
+  grouping.unit = 1;
+  grouping.height = join->height;
+  grouping.axis_count = kcp_group_axes(join->plan.dimensions, join->plan.options.bound);
+  return kcp_range_group(join, &grouping, grouped, error);
 }
 
 /* ---- IV-B: primitives ---- */
@@ -466,7 +506,7 @@ enum kcp_status kcp_rt_hiss_build(struct kcp_range_join *join, struct kcp_range_
   KCP_TRY(kcp_range_make_rows(join, &join->points, KCP_BUFFER_ROWS, &join->point_norm, error));
   KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_REARRANGE], error));
 
-  if (join->plan.options.bound == KCP_BOUND_FULL || join->plan.options.refine == KCP_REFINE_TENSOR)
+  if (join->plan.options.bound == KCP_BOUND_FULL)
     KCP_TRY(join->is_narrow ? make_bounds<float>(join, error) : make_bounds<double>(join, error));
   KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_PRIMITIVES], error));
 

@@ -105,6 +105,8 @@ run_sanitizer_on_ranges_and_regions() {
     done <<QUERIES
 range-brute --algo range-brute --eps 0.1 $data/a.bin
 rt-hiss --algo rt-hiss --eps 0.1 --out $data/p.npy $data/a.bin $data/b.bin
+rt-hiss-tensor --algo rt-hiss --eps 0.1 --refine tensor $data/a.bin
+rt-hiss-paper --algo rt-hiss --eps 0.1 --refine shared-both --out $data/p.npy $data/a.bin $data/b.bin
 rt-hiss-pairs --algo rt-hiss --eps 0.1 --refine shared-none --result pairs --kd-height max $data/a.bin
 influence-sparse --algo influence-pairs --k 5 --grid 50x50 --domain 0,0,1,1 --list-areas $data/p.csv $data/q.csv
 influence-pairs --algo influence-pairs --method pairs --k 5 --grid 50x50 --domain 0,0,1,1 --list-areas $data/p.csv $data/q.csv

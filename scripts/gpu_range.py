@@ -21,12 +21,12 @@ SCALE = float(os.environ.get("KCP_SCALE", "1"))
 
 RT = "--algo rt-hiss"
 VARIANTS = [  # label, options
-    ("rt-hiss", RT),
-    ("rt-hiss, bounds in all dimensions", f"{RT} --bound full"),
+    ("rt-hiss auto", RT),
     ("rt-hiss tensor", f"{RT} --refine tensor"),
-    ("rt-hiss tensor, bounds in all dimensions", f"{RT} --refine tensor --bound full"),
+    ("rt-hiss shared-both", f"{RT} --refine shared-both"),
+    ("rt-hiss shared-both, bounds in all dimensions", f"{RT} --refine shared-both --bound full"),
     ("rt-hiss shared-none", f"{RT} --refine shared-none"),
-    ("rt-hiss, a point a primitive", f"{RT} --kd-height max"),
+    ("rt-hiss shared-both, a point a primitive", f"{RT} --kd-height max"),
 ]
 ALL_PAIRS = [  # in host memory
     ("rt-hiss, pairs by mask", f"{RT} --result mask"),

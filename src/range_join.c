@@ -35,20 +35,33 @@ size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32
   static const char *const reorders[] = {"highest", "lowest", "random"};
   static const char *const indexes[] = {"bvh", "bvh", "grid"};
   static const char *const bounds[] = {"sphere", "box", "full"};
-  static const char *const refines[] = {"shared-both", "shared-primitive", "shared-query",
-                                        "shared-none", "tensor"};
+  static const char *const refines[] = {"auto",         "shared-both", "shared-primitive",
+                                        "shared-query", "shared-none", "tensor"};
   static const char *const results[] = {"count", "mask", "mask-raw", "pairs"};
   static const char *const switches[] = {"on", "off"};
   size_t count = 0;
   set_word(&list[count++], "reorder", reorders[options->reorder]);
   set_number(&list[count++], "kd-height", kd_height);
   set_number(&list[count++], "largest-primitive", largest_primitive);
-  set_word(&list[count++], "index", indexes[options->index]);
-  set_word(&list[count++], "bound", bounds[options->bound]);
   set_word(&list[count++], "refine", refines[options->refine]);
   set_word(&list[count++], "result", results[options->result]);
+  if (options->refine == KCP_REFINE_TENSOR) return count; /* the others have no part in it */
+  set_word(&list[count++], "index", indexes[options->index]);
+  set_word(&list[count++], "bound", bounds[options->bound]);
   set_word(&list[count++], "sort-work", switches[options->sort_work]);
   set_word(&list[count++], "fixed-work", switches[options->fixed_work]);
   set_number(&list[count++], "work-per-thread", options->work_per_thread);
   return count;
+}
+
+const char *kcp_range_option_of_primitives(const struct kcp_range_options *options) {
+  if (options->kd_height != 0) return "--kd-height";
+  if (options->index != KCP_RANGE_INDEX_AUTO) return "--index";
+  if (options->bound != KCP_BOUND_SPHERE) return "--bound";
+  if (options->result == KCP_RESULT_PAIRS) return "--result pairs";
+  if (options->work_per_thread != 0) return "--work-per-thread";
+  if (options->shared_memory_bytes != 0) return "--shared-memory";
+  if (options->sort_work == KCP_SWITCH_OFF) return "--sort-work off";
+  if (options->fixed_work == KCP_SWITCH_OFF) return "--fixed-work off";
+  return NULL;
 }

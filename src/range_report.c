@@ -102,6 +102,7 @@ json_t *kcp_range_report_work(const struct kcp_result *result) {
     json_object_set_new(object, "batches", json_integer((json_int_t)last->batches));
     json_object_set_new(object, "primitives", json_integer((json_int_t)last->primitives));
     json_object_set_new(object, "intersections", json_integer((json_int_t)last->intersections));
+    json_object_set_new(object, "left_open", json_integer((json_int_t)last->left_open));
     json_object_set_new(object, "rechecks", json_integer((json_int_t)last->rechecks));
     json_object_set_new(object, "held_bytes", json_integer((json_int_t)result->range->held_bytes));
     for (int phase = 0; phase < KCP_RANGE_PHASE_COUNT; ++phase) {

@@ -59,13 +59,18 @@ const char *kcp_range_phase_name(enum kcp_range_phase phase);
 size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32_t kd_height,
                                  uint64_t largest_primitive, struct kcp_parameter *list);
 
+/* The first option that only the paper's pipeline has and that is not at its default, as it is
+ * written; NULL when there is none. Tiles have no use for it. */
+const char *kcp_range_option_of_primitives(const struct kcp_range_options *options);
+
 /* What a run did beside its measurement. */
 struct kcp_range_work {
   double phase_s[KCP_RANGE_PHASE_COUNT];
   uint64_t batches;
   uint64_t primitives;    /* over all slices of D */
   uint64_t intersections; /* of queries with primitives */
-  uint64_t rechecks;      /* pairs that a filter left open */
+  uint64_t left_open;     /* pairs that matrix units left to sums of rows */
+  uint64_t rechecks;      /* pairs that these, or all other filters, left to binary64 */
 };
 
 struct kcp_range_plan {

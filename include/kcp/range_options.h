@@ -15,13 +15,15 @@ enum kcp_range_bound {
   KCP_BOUND_BOX,    /* a box in these */
   KCP_BOUND_FULL /* that box, and a sphere in all dimensions, by more of which points are grouped */
 };
-/* Which points of the refinement are staged in shared memory (a thread's own buffer on a CPU). */
+/* Which points of the refinement are staged in shared memory (a thread's own buffer on a CPU); or
+ * tiles of points against each other on matrix units. */
 enum kcp_range_refine {
+  KCP_REFINE_AUTO, /* tensor on CUDA where it serves, else shared-both */
   KCP_REFINE_SHARED_BOTH,
   KCP_REFINE_SHARED_PRIMITIVE,
   KCP_REFINE_SHARED_QUERY,
   KCP_REFINE_SHARED_NONE,
-  KCP_REFINE_TENSOR /* a filter on tensor cores (this project; CUDA) */
+  KCP_REFINE_TENSOR /* an exact filter (this project; CUDA), range_tiles.h */
 };
 /* How results leave the refinement, and with them whether they do. */
 enum kcp_range_result_form {

@@ -37,6 +37,8 @@ static enum kcp_status create(const struct kcp_range_plan *plan,
   struct kcp_range_join *join = calloc(1, sizeof *join);
   if (join == NULL) return kcp_out_of_memory(error, "a join", sizeof *join);
   join->plan = *plan;
+  if (join->plan.options.refine == KCP_REFINE_AUTO)
+    join->plan.options.refine = KCP_REFINE_SHARED_BOTH;
   if (join->plan.options.work_per_thread == 0)
     join->plan.options.work_per_thread = KCP_WORK_PER_THREAD;
   join->limit = kcp_range_limit_reordered(plan->eps, plan->dimensions);

@@ -191,9 +191,12 @@ static void run_job(const struct job *job) {
   free(counted);
 }
 
-/* RT-HiSS with each value of each option, and some together. */
+/* RT-HiSS with each value of each option, and some together. On a GPU, where setting up takes
+ * longer than these joins, a third of them in turn, but always tensor. */
 static void run_variants(struct job job) {
   static const struct kcp_range_options variants[] = {
+      {.refine = KCP_REFINE_TENSOR, .result = KCP_RESULT_MASK_RAW},
+      {.refine = KCP_REFINE_SHARED_BOTH},
       {.index = KCP_RANGE_INDEX_GRID},
       {.bound = KCP_BOUND_BOX, .kd_height = 3},
       {.kd_height = KCP_KD_HEIGHT_MAX},
@@ -206,14 +209,14 @@ static void run_variants(struct job job) {
       {.result = KCP_RESULT_PAIRS, .sort_work = KCP_SWITCH_OFF, .work_per_thread = 1},
       {.result = KCP_RESULT_MASK_RAW, .fixed_work = KCP_SWITCH_OFF, .kd_height = 2},
       {.bound = KCP_BOUND_FULL},
-      {.refine = KCP_REFINE_TENSOR, .kd_height = 2},
-      {.refine = KCP_REFINE_TENSOR, .bound = KCP_BOUND_FULL, .result = KCP_RESULT_PAIRS},
       {.bound = KCP_BOUND_FULL, .kd_height = KCP_KD_HEIGHT_MAX, .reorder = KCP_REORDER_LOWEST},
       {.index = KCP_RANGE_INDEX_GRID, .kd_height = KCP_KD_HEIGHT_MAX, .bound = KCP_BOUND_BOX}};
-  const bool has_tensor = backend->kind == KCP_BACKEND_CUDA;
+  const bool on_gpu = backend->kind == KCP_BACKEND_CUDA;
+  static unsigned turn, round;
+  ++round;
   for (size_t i = 0; i < COUNT(variants); ++i) {
-    static unsigned turn;
-    if (variants[i].refine == KCP_REFINE_TENSOR && !has_tensor) continue;
+    const bool is_tensor = variants[i].refine == KCP_REFINE_TENSOR;
+    if (on_gpu ? !is_tensor && (i + round) % 3 != 0 : is_tensor) continue;
     job.options = variants[i];
     /* Every other time many batches, and few queries passed on at once. */
     job.memory_bytes = turn++ % 2 == 0 ? 0 : 4096;
@@ -347,6 +350,77 @@ static void test_many_pairs(void **state) {
   kcp_points_free(&points);
 }
 
+/* Tensor and auto where tiles are many, not full, far from all others, or none. */
+static void run_tiles(const struct kcp_points *reference, const struct kcp_points *query,
+                      double eps) {
+  static const struct kcp_range_options variants[] = {
+      {.refine = KCP_REFINE_TENSOR},
+      {.refine = KCP_REFINE_AUTO},
+      {.refine = KCP_REFINE_TENSOR, .result = KCP_RESULT_MASK_RAW, .reorder = KCP_REORDER_LOWEST}};
+  const bool on_gpu = backend->kind == KCP_BACKEND_CUDA;
+  for (size_t i = 0; i < COUNT(variants); ++i)
+    if (on_gpu || variants[i].refine == KCP_REFINE_AUTO)
+      run_job(&(struct job){.method = KCP_RANGE_RT_HISS,
+                            .options = variants[i],
+                            .eps = eps,
+                            .reference = reference,
+                            .query = query});
+}
+
+static void test_tile_sizes(void **state) {
+  static const uint64_t sizes[] = {1, 127, 128, 129, 300, 1000};
+  static const uint32_t dimensions[] = {2, 12, 13, 28, 60, 192};
+  (void)state;
+  for (size_t i = 0; i < COUNT(sizes); ++i) {
+    struct kcp_points points = points_of(UNIFORM, 10, sizes[i], dimensions[i]);
+    struct kcp_points query = points_of(UNIFORM, 11, 200, dimensions[i]);
+    const double eps = 0.5 * sqrt(dimensions[i]);
+    run_tiles(&points, NULL, eps);
+    run_tiles(&points, &query, eps);
+    run_tiles(&query, &points, eps);
+    kcp_points_free(&points);
+    kcp_points_free(&query);
+  }
+}
+
+static void test_tile_dimensions(void **state) {
+  static const uint32_t dimensions[] = {2, 3, 17, 18, 90, 128, 130, 300, 1024};
+  static const enum shape shapes[] = {CLUSTERED, LATTICE, FAR_FROM_ZERO};
+  static const double distances[] = {0.2, 1.7, 0.9e-2}; /* a dimension's, about */
+  (void)state;
+  for (size_t d = 0; d < COUNT(dimensions); ++d)
+    for (size_t shape = 0; shape < COUNT(shapes); ++shape) {
+      struct kcp_points points = points_of(shapes[shape], 12, 270, dimensions[d]);
+      /* Of whole numbers, pairs are at exactly this. */
+      double eps = distances[shape] * sqrt(dimensions[d]);
+      if (shapes[shape] == LATTICE) eps = sqrt(floor(eps * eps));
+      run_tiles(&points, NULL, eps);
+      kcp_points_free(&points);
+    }
+}
+
+/* Two points of 2,100 far away, and queries of which most are. */
+static void test_far_points(void **state) {
+  static const uint32_t dimensions[] = {2, 18};
+  (void)state;
+  for (size_t d = 0; d < COUNT(dimensions); ++d) {
+    struct kcp_points points = points_of(UNIFORM, 13, 2100, dimensions[d]);
+    struct kcp_points query = points_of(UNIFORM, 13, 140, dimensions[d]);
+    for (uint32_t j = 0; j < dimensions[d]; ++j) {
+      double *column = kcp_points_column(&points, j), *queries = kcp_points_column(&query, j);
+      column[77] += 1e9;
+      column[1999] += 1e9 + 0.01;
+      for (uint64_t q = 0; q < query.count; ++q)
+        if (q % 7 != 0) queries[q] += q % 2 == 0 ? 1e9 : -1e200;
+    }
+    run_tiles(&points, NULL, 0.2 * sqrt(dimensions[d]));
+    run_tiles(&points, &query, 0.2 * sqrt(dimensions[d]));
+    run_tiles(&query, &points, 0.2 * sqrt(dimensions[d]));
+    kcp_points_free(&points);
+    kcp_points_free(&query);
+  }
+}
+
 /* One engine, several slices and blocks: nothing of the former stays. */
 static void test_second_reference(void **state) {
   (void)state;
@@ -385,9 +459,11 @@ static void test_second_reference(void **state) {
 /* With an argument, the tests that its pattern names. */
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shapes),     cmocka_unit_test(test_sizes),
-      cmocka_unit_test(test_border),     cmocka_unit_test(test_many_records),
-      cmocka_unit_test(test_many_pairs), cmocka_unit_test(test_second_reference),
+      cmocka_unit_test(test_shapes),           cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_border),           cmocka_unit_test(test_tile_sizes),
+      cmocka_unit_test(test_tile_dimensions),  cmocka_unit_test(test_far_points),
+      cmocka_unit_test(test_many_records),     cmocka_unit_test(test_many_pairs),
+      cmocka_unit_test(test_second_reference),
   };
   struct kcp_error error;
   const char *wanted = getenv("KCP_TEST_BACKEND");
