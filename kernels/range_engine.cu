@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "optix_pipeline.cuh"
 #include "range_join.cuh"
 
 enum kcp_status kcp_range_scratch(struct kcp_range_join *join, size_t bytes, void **scratch,
@@ -36,6 +37,13 @@ enum kcp_status kcp_range_join_create(const struct kcp_range_plan *plan,
     kcp_range_join_destroy(join);
     KCP_CUDA_TRY(code);
   }
+  if (plan->method == KCP_RANGE_RT_HISS && plan->options.index == KCP_RANGE_INDEX_OPTIX) {
+    const enum kcp_status status = kcp_optix_create(&join->optix, error);
+    if (status != KCP_OK) {
+      kcp_range_join_destroy(join);
+      return status;
+    }
+  }
   *out = join;
   return KCP_OK;
 }
@@ -43,6 +51,7 @@ enum kcp_status kcp_range_join_create(const struct kcp_range_plan *plan,
 void kcp_range_join_destroy(struct kcp_range_join *join) {
   if (join == NULL) return;
   for (int i = 0; i < KCP_BUFFER_COUNT; ++i) kcp_device_buffer_free(&join->buffers[i]);
+  kcp_optix_destroy(join->optix);
   if (join->pinned != NULL) cudaFreeHost(join->pinned);
   if (join->stream != NULL) cudaStreamDestroy(join->stream);
   free(join->order);

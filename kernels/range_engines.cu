@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "optix_pipeline.cuh"
 #include "range_join.cuh"
 
 static const int threads = 256;
@@ -19,6 +20,8 @@ static struct kcp_range_capacity capacity(const struct kcp_range_join *join) {
   if (room.reference_records < brute_primitive) room.reference_records = brute_primitive;
   if (room.query_records < brute_primitive) room.query_records = brute_primitive;
   if (room.reference_records > most_records) room.reference_records = most_records;
+  if (join->optix != NULL && room.reference_records > join->optix->most_primitives)
+    room.reference_records = join->optix->most_primitives;
   if (room.query_records > most_records) room.query_records = most_records;
   return room;
 }
@@ -176,8 +179,10 @@ static enum kcp_status set_brute(struct kcp_range_join *join, const struct kcp_p
 }
 
 static size_t hiss_parameters(const struct kcp_range_join *join, struct kcp_parameter *list) {
-  return kcp_range_list_parameters(&join->plan.options, join->height, join->largest_primitive,
-                                   list);
+  size_t count =
+      kcp_range_list_parameters(&join->plan.options, join->height, join->largest_primitive, list);
+  if (join->optix != NULL) count += kcp_optix_parameters(join->optix, list + count);
+  return count;
 }
 
 static size_t brute_parameters(const struct kcp_range_join *join, struct kcp_parameter *list) {

@@ -19,6 +19,8 @@ enum kcp_range_buffer {
   KCP_BUFFER_BOXES,       /* of the index */
   KCP_BUFFER_CELL_FIRSTS, /* of the index by a grid */
   KCP_BUFFER_CELL_LISTS,
+  KCP_BUFFER_STRUCTURE, /* of the index by OptiX */
+  KCP_BUFFER_LAUNCH,
   KCP_BUFFER_ORDER,         /* of dimensions */
   KCP_BUFFER_CENTRE,        /* by dimension in that order */
   KCP_BUFFER_QUERY_COLUMNS, /* Q likewise */
@@ -73,6 +75,8 @@ struct kcp_range_join {
   uint32_t *firsts; /* of primitives, on the host; owned */
   struct kcp_range_frame frame;
   struct kcp_primitive_index index; /* pointers to the device */
+  struct kcp_optix *optix;          /* of --index optix; owned, else NULL */
+  unsigned long long structure;     /* its index */
 };
 
 template <typename T>
