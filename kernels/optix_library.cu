@@ -13,10 +13,9 @@ static const char library_name[] = "libnvoptix.so.1";
  * gets that was promised the library by a host without it. */
 static enum kcp_status missing_library(const char *reason, struct kcp_error *error) {
   return kcp_fail(error, KCP_UNAVAILABLE,
-                  "--index optix: %s cannot be loaded (%s); NVIDIA's driver brings it, into "
-                  "containers with the driver capability 'graphics' "
-                  "(NVIDIA_DRIVER_CAPABILITIES)" INSTEAD,
-                  library_name, reason != NULL ? reason : "no reason given");
+                  "--index optix: no OptiX here: %s; NVIDIA's driver brings it, into containers "
+                  "with the driver capability 'graphics' (NVIDIA_DRIVER_CAPABILITIES)" INSTEAD,
+                  reason != NULL ? reason : library_name);
 }
 
 static enum kcp_status wrong_library(int code, struct kcp_error *error) {

@@ -316,12 +316,144 @@ static void test_second_reference(void **state) {
   }
 }
 
+/* Joins the points with themselves and with the queries; counts come one after the other. */
+static struct kcp_range_work join_both(struct kcp_range_join *join,
+                                       const struct kcp_points *reference,
+                                       const struct kcp_points *query, uint64_t *counts) {
+  const struct kcp_range_engine *engine = backend->range_joins[KCP_RANGE_RT_HISS];
+  struct kcp_measurement measurement = {0};
+  struct kcp_range_work work = {0};
+  struct kcp_error error;
+  memset(counts, 0, (reference->count + query->count) * sizeof *counts);
+  if (engine->set_reference(join, reference, &measurement, &work, &error) != KCP_OK ||
+      engine->join(join, NULL, counts, NULL, &measurement, &work, &error) != KCP_OK ||
+      engine->join(join, query, counts + reference->count, NULL, &measurement, &work, &error) !=
+          KCP_OK)
+    fail_msg("%s", error.message);
+  return work;
+}
+
+/* An index of that kind and the hierarchy meet the same primitives and count the same pairs. */
+static void compare_indexes(struct kcp_range_plan plan, struct kcp_range_join *of_kind,
+                            enum kcp_range_index kind, const struct kcp_points *reference,
+                            const struct kcp_points *query) {
+  const struct kcp_range_engine *engine = backend->range_joins[KCP_RANGE_RT_HISS];
+  const uint64_t count = reference->count + query->count;
+  uint64_t *expected = malloc(count * sizeof *expected), *counts = malloc(count * sizeof *counts);
+  struct kcp_range_join *join;
+  plan.options.index = KCP_RANGE_INDEX_BVH;
+  assert_int_equal(engine->create(&plan, &device, &join, NULL), KCP_OK);
+  const struct kcp_range_work of_bvh = join_both(join, reference, query, expected);
+  const struct kcp_range_work work = join_both(of_kind, reference, query, counts);
+  if (work.intersections != of_bvh.intersections || work.primitives != of_bvh.primitives)
+    fail_msg("index %d, d %u, eps %g, bound %d: %" PRIu64 " intersections, of bvh %" PRIu64,
+             (int)kind, plan.dimensions, plan.eps, (int)plan.options.bound, work.intersections,
+             of_bvh.intersections);
+  assert_memory_equal(counts, expected, count * sizeof *counts);
+  assert_true(work.intersections > 0);
+  engine->destroy(join);
+  free(expected);
+  free(counts);
+}
+
+/* One engine over all shapes, as opening OptiX takes long. */
+static void compare_all_shapes(enum kcp_range_index kind, uint32_t dimensions,
+                               struct kcp_range_options options, double eps) {
+  const struct kcp_range_engine *engine = backend->range_joins[KCP_RANGE_RT_HISS];
+  struct kcp_range_plan plan = {.method = KCP_RANGE_RT_HISS,
+                                .options = options,
+                                .eps = eps,
+                                .dimensions = dimensions,
+                                .memory_bytes = UINT64_C(1) << 28};
+  struct kcp_range_join *join;
+  struct kcp_error error;
+  plan.options.index = kind;
+  const enum kcp_status status = engine->create(&plan, &device, &join, &error);
+  if (status == KCP_UNAVAILABLE) {
+    printf("%s\n", error.message);
+    skip();
+  }
+  if (status != KCP_OK) fail_msg("%s", error.message);
+  for (int shape = UNIFORM; shape <= FAR_FROM_ZERO; ++shape) {
+    struct kcp_points reference = points_of((enum shape)shape, 11, 2500, dimensions);
+    struct kcp_points query = points_of((enum shape)shape, 12, 700, dimensions);
+    /* Queries outside of everything, near and so far that binary32 knows no such number. */
+    for (uint32_t j = 0; j < dimensions; ++j) {
+      kcp_points_column(&query, j)[5] = -40;
+      kcp_points_column(&query, j)[6] = 1e70;
+    }
+    compare_indexes(plan, join, kind, &reference, &query);
+    kcp_points_free(&reference);
+    kcp_points_free(&query);
+  }
+  engine->destroy(join);
+}
+
+static void compare_options(enum kcp_range_index kind) {
+  static const struct kcp_range_options every[] = {
+      {.kd_height = 0},
+      {.kd_height = KCP_KD_HEIGHT_MAX, .bound = KCP_BOUND_BOX},
+      {.bound = KCP_BOUND_FULL, .kd_height = 9},
+      {.kd_height = 1}};
+  for (uint32_t dimensions = 1; dimensions <= 18; dimensions += dimensions < 3 ? 1 : 15)
+    for (size_t i = 0; i < COUNT(every); ++i)
+      compare_all_shapes(kind, dimensions, every[i], i % 2 == 0 ? 0.1 : 0.002);
+}
+
+static void test_indexes_agree(void **state) {
+  (void)state;
+  compare_options(KCP_RANGE_INDEX_GRID);
+}
+
+static void test_rays_agree(void **state) {
+  (void)state;
+  compare_options(KCP_RANGE_INDEX_OPTIX);
+}
+
+/* Rays against all pairs, also in many batches. */
+static void test_rays(void **state) {
+  (void)state;
+  static const struct kcp_range_options variants[] = {
+      {.index = KCP_RANGE_INDEX_OPTIX, .kd_height = KCP_KD_HEIGHT_MAX},
+      {.index = KCP_RANGE_INDEX_OPTIX, .bound = KCP_BOUND_FULL, .result = KCP_RESULT_MASK_RAW},
+      {.index = KCP_RANGE_INDEX_OPTIX, .kd_height = 4, .result = KCP_RESULT_PAIRS}};
+  struct kcp_points reference = points_of(CLUSTERED, 13, 301, 4);
+  struct kcp_points query = points_of(CLUSTERED, 14, 99, 4);
+  struct kcp_range_join *join;
+  struct kcp_error error;
+  const struct kcp_range_plan plan = {.method = KCP_RANGE_RT_HISS,
+                                      .options = variants[0],
+                                      .eps = 0.1,
+                                      .dimensions = 4,
+                                      .memory_bytes = UINT64_C(1) << 28};
+  const enum kcp_status status =
+      backend->range_joins[KCP_RANGE_RT_HISS]->create(&plan, &device, &join, &error);
+  if (status == KCP_UNAVAILABLE) {
+    printf("%s\n", error.message);
+    skip();
+  }
+  if (status != KCP_OK) fail_msg("%s", error.message);
+  backend->range_joins[KCP_RANGE_RT_HISS]->destroy(join);
+  for (size_t i = 0; i < COUNT(variants); ++i)
+    for (int many = 0; many < 2; ++many) {
+      struct job job = {.method = KCP_RANGE_RT_HISS,
+                        .options = variants[i],
+                        .eps = 0.1,
+                        .memory_bytes = many ? 4096 : 0,
+                        .reference = &reference,
+                        .query = many ? &query : NULL};
+      run_job(&job);
+    }
+  kcp_points_free(&reference);
+  kcp_points_free(&query);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shapes),
-      cmocka_unit_test(test_sizes),
-      cmocka_unit_test(test_border),
-      cmocka_unit_test(test_second_reference),
+      cmocka_unit_test(test_shapes),        cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_border),        cmocka_unit_test(test_second_reference),
+      cmocka_unit_test(test_indexes_agree), cmocka_unit_test(test_rays_agree),
+      cmocka_unit_test(test_rays),
   };
   struct kcp_error error;
   const char *wanted = getenv("KCP_TEST_BACKEND");
