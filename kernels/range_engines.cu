@@ -10,6 +10,21 @@ static const int threads = 256;
 static const uint64_t brute_primitive = 256; /* points */
 static const uint64_t most_records = UINT32_MAX - 1;
 
+/* Of a structure of OptiX and of what building it takes, a primitive: 77 and 53 with 8,192 of them
+ * and with a million (H200). */
+static const uint64_t structure_bytes = 130;
+
+/* Points for which there is room in `memory` with a structure over their primitives, which can be
+ * as many as they. */
+static uint64_t records_with_structure(const struct kcp_range_join *join, uint64_t memory,
+                                       uint64_t record_bytes) {
+  const uint32_t height = kcp_kd_height(memory / record_bytes, join->plan.options.kd_height);
+  const uint64_t leaves = UINT64_C(1) << (height - 1);
+  uint64_t records = memory / (record_bytes + structure_bytes);
+  if (leaves < records) records = (memory - leaves * structure_bytes) / record_bytes;
+  return records < join->optix->most_primitives ? records : join->optix->most_primitives;
+}
+
 /* Half of the memory for D: its columns, its rows, and what grouping takes; an eighth for queries
  * likewise; the rest for batches. */
 static struct kcp_range_capacity capacity(const struct kcp_range_join *join) {
@@ -17,11 +32,11 @@ static struct kcp_range_capacity capacity(const struct kcp_range_join *join) {
   const uint64_t memory = join->plan.memory_bytes;
   struct kcp_range_capacity room = {memory / 2 / (coordinates + sorting),
                                     memory / 8 / (coordinates + sorting)};
+  if (join->optix != NULL)
+    room.reference_records = records_with_structure(join, memory / 2, coordinates + sorting);
   if (room.reference_records < brute_primitive) room.reference_records = brute_primitive;
   if (room.query_records < brute_primitive) room.query_records = brute_primitive;
   if (room.reference_records > most_records) room.reference_records = most_records;
-  if (join->optix != NULL && room.reference_records > join->optix->most_primitives)
-    room.reference_records = join->optix->most_primitives;
   if (room.query_records > most_records) room.query_records = most_records;
   return room;
 }

@@ -11,8 +11,14 @@
  * query are consecutive, and the second is dropped. What is left is each query once in a primitive,
  * in either case: intersections are counted from it. Passes that differ otherwise are an error.
  *
- * Memory: the structure and, while it is built, OptiX's scratch. Geometry: a thread a primitive, a
- * thread an entry, a ray a query. */
+ * Memory: the structure (77 bytes a primitive) and, while it is built, OptiX's scratch (53).
+ * Geometry: a thread a primitive, a thread an entry, a ray a query.
+ *
+ * History (H200, rays in software):
+ *  1. built for fast traversal: 0.5 ms for 8,192 primitives, 2.4 ms for a million. Both passes over
+ *     4,096 primitives, 1M x 18: 4.1 and 3.0 ms, of the hierarchy 5.5 and 5.6 ms; over a million:
+ *     98 and 204 ms, of the hierarchy 87 and 367 ms.
+ *  2. compacted: 72.1 instead of 76.4 bytes a primitive (a million), 0.45 ms more; not kept. */
 #include <cub/device/device_select.cuh>
 
 #include "optix/launch.cuh"

@@ -418,6 +418,47 @@ static void test_rays_agree(void **state) {
   compare_options(KCP_RANGE_INDEX_OPTIX);
 }
 
+/* The index that --index auto comes to. */
+static void expect_index(struct kcp_range_options options, uint32_t dimensions,
+                         const char *expected) {
+  const struct kcp_range_plan plan = {
+      .method = KCP_RANGE_RT_HISS, .options = options, .eps = 0.1, .dimensions = dimensions};
+  const struct kcp_range_engine *engine = backend->range_joins[plan.method];
+  struct kcp_parameter parameters[KCP_MAX_PARAMETERS];
+  struct kcp_range_join *join = open_join(&plan);
+  const size_t count = engine->parameters(join, parameters);
+  size_t i = 0;
+  while (i < count && strcmp(parameters[i].name, "index") != 0) ++i;
+  assert_true(i < count);
+  assert_string_equal(parameters[i].value, expected);
+  engine->destroy(join);
+}
+
+static void test_auto(void **state) {
+  (void)state;
+  const char *const of_full = backend->kind == KCP_BACKEND_CUDA ? "grid" : "bvh";
+  const struct kcp_range_options sphere = {.refine = KCP_REFINE_SHARED_BOTH};
+  const struct kcp_range_options full = {.refine = KCP_REFINE_SHARED_BOTH, .bound = KCP_BOUND_FULL};
+  struct kcp_range_options other = full;
+  expect_index(sphere, 18, "bvh");
+  expect_index(full, 18, of_full);
+  expect_index(full, 3, "bvh");
+  other.kd_height = KCP_KD_HEIGHT_MAX;
+  expect_index(other, 18, "bvh");
+  other = full;
+  other.index = KCP_RANGE_INDEX_BVH;
+  expect_index(other, 18, "bvh");
+}
+
+static uint64_t reference_capacity(struct kcp_range_plan plan, uint64_t kd_height) {
+  plan.options.kd_height = kd_height;
+  struct kcp_range_join *join = open_join(&plan);
+  const struct kcp_range_engine *engine = backend->range_joins[plan.method];
+  const uint64_t records = engine->capacity(join).reference_records;
+  engine->destroy(join);
+  return records;
+}
+
 /* Rays against all pairs, also in many batches. */
 static void test_rays(void **state) {
   (void)state;
@@ -430,7 +471,8 @@ static void test_rays(void **state) {
                                       .eps = 0.1,
                                       .dimensions = 4,
                                       .memory_bytes = UINT64_C(1) << 28};
-  backend->range_joins[plan.method]->destroy(open_join(&plan));
+  /* A structure over single points takes room from them. */
+  assert_true(reference_capacity(plan, KCP_KD_HEIGHT_MAX) < reference_capacity(plan, 0));
   struct kcp_points reference = points_of(CLUSTERED, 13, 301, 4);
   struct kcp_points query = points_of(CLUSTERED, 14, 99, 4);
   for (size_t i = 0; i < COUNT(variants); ++i)
@@ -452,7 +494,7 @@ int main(void) {
       cmocka_unit_test(test_shapes),        cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_border),        cmocka_unit_test(test_second_reference),
       cmocka_unit_test(test_indexes_agree), cmocka_unit_test(test_rays_agree),
-      cmocka_unit_test(test_rays),
+      cmocka_unit_test(test_auto),          cmocka_unit_test(test_rays),
   };
   struct kcp_error error;
   const char *wanted = getenv("KCP_TEST_BACKEND");
