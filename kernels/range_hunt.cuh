@@ -18,7 +18,7 @@ struct kcp_range_hunt {
 
 /* Where the second pass writes: entries of queries first .. first + count - 1, at their places less
  * `base`. */
-struct kcp_range_listing {
+struct kcp_hunt_listing {
   uint64_t first, count, base;
   const uint64_t *hit_firsts;
   uint32_t *met, *met_by, *numbers;
@@ -63,7 +63,7 @@ enum kcp_status kcp_rays_build(struct kcp_range_join *join, const struct kcp_pri
 enum kcp_status kcp_rays_count(struct kcp_range_join *join, uint64_t *hits,
                                struct kcp_error *error);
 /* Second pass. An entry that says again what one before it said fills a place that is left over. */
-enum kcp_status kcp_rays_write(struct kcp_range_join *join, const struct kcp_range_listing *listing,
+enum kcp_status kcp_rays_write(struct kcp_range_join *join, const struct kcp_hunt_listing *listing,
                                struct kcp_error *error);
 /* Entries listed primitive after primitive, each query once in a primitive: from *sorted and
  * *listed into lists of their own, `count` of them left. */

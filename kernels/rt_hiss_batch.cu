@@ -85,7 +85,7 @@ enum kcp_status kcp_rt_hiss_first_test(struct kcp_range_join *join, uint64_t *fi
 }
 
 template <typename T>
-__global__ static void write_hits(struct kcp_range_hunt hunt, struct kcp_range_listing to) {
+__global__ static void write_hits(struct kcp_range_hunt hunt, struct kcp_hunt_listing to) {
   const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
   if (i >= to.count) return;
   const uint64_t q = to.first + i;
@@ -100,10 +100,10 @@ __global__ static void write_hits(struct kcp_range_hunt hunt, struct kcp_range_l
   }
 }
 
-static enum kcp_status write_all(struct kcp_range_join *join, const struct kcp_range_listing *to,
+static enum kcp_status write_all(struct kcp_range_join *join, const struct kcp_hunt_listing *to,
                                  struct kcp_error *error) {
   if (join->index.kind == KCP_RANGE_INDEX_OPTIX) return kcp_rays_write(join, to, error);
-  void (*kernel)(struct kcp_range_hunt, struct kcp_range_listing) =
+  void (*kernel)(struct kcp_range_hunt, struct kcp_hunt_listing) =
       join->is_narrow ? write_hits<float> : write_hits<double>;
   kernel<<<blocks_for(to->count), threads, 0, join->stream>>>(kcp_range_make_hunt(join), *to);
   KCP_CUDA_TRY(cudaGetLastError());
@@ -148,7 +148,7 @@ enum kcp_status kcp_rt_hiss_meet(struct kcp_range_join *join, struct kcp_range_m
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_SORTED_MET, entries, &sorted, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_ENTRIES, entries, &listed, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_ENTRY_FIRSTS, primitives + 1, &firsts, error));
-  const struct kcp_range_listing to = {
+  const struct kcp_hunt_listing to = {
       meeting->first, meeting->count, meeting->query_base, hit_firsts, met, met_by, numbers};
   KCP_TRY(write_all(join, &to, error));
   KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_FILL_PASS], error));

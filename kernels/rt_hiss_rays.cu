@@ -124,7 +124,7 @@ enum kcp_status kcp_rays_count(struct kcp_range_join *join, uint64_t *hits,
   return launch_rays(join, &launch, 0, count, error);
 }
 
-enum kcp_status kcp_rays_write(struct kcp_range_join *join, const struct kcp_range_listing *listing,
+enum kcp_status kcp_rays_write(struct kcp_range_join *join, const struct kcp_hunt_listing *listing,
                                struct kcp_error *error) {
   struct kcp_ray_launch launch = {};
   unsigned long long *disagreements, found;

@@ -16,7 +16,7 @@ struct kcp_ray_launch {
   struct kcp_range_hunt hunt;
   uint64_t first; /* query of the first ray */
   uint64_t *hits; /* first pass; NULL in the second */
-  struct kcp_range_listing listing;
+  struct kcp_hunt_listing listing;
   unsigned long long *disagreements; /* queries whose passes differ; grows */
 };
 

@@ -77,7 +77,7 @@ __device__ static void trace(uint64_t structure, const float origin[3],
 
 /* Places that the second pass found nothing for say once more what the first one says. */
 __device__ static void fill_up(uint64_t q, uint32_t first, uint32_t next, uint32_t end) {
-  const struct kcp_range_listing &to = kcp_ray_launch_.listing;
+  const struct kcp_hunt_listing &to = kcp_ray_launch_.listing;
   if (next > end || (next == first && next < end)) atomicAdd(kcp_ray_launch_.disagreements, 1ull);
   for (; next < end; ++next) {
     to.met[next] = next > first ? to.met[first] : 0;
@@ -88,7 +88,7 @@ __device__ static void fill_up(uint64_t q, uint32_t first, uint32_t next, uint32
 
 extern "C" __global__ void __raygen__hunt() {
   const struct kcp_ray_launch &launch = kcp_ray_launch_;
-  const struct kcp_range_listing &to = launch.listing;
+  const struct kcp_hunt_listing &to = launch.listing;
   const uint64_t q = launch.first + launch_index();
   const bool counts = launch.hits != NULL;
   const uint32_t first = counts ? 0 : (uint32_t)(to.hit_firsts[q] - to.base);
@@ -126,7 +126,7 @@ extern "C" __global__ void __intersection__primitive() {
     return;
   const uint32_t next = get_payload<PAYLOAD_NEXT>();
   if (next < get_payload<PAYLOAD_END>()) { /* never in the first pass */
-    const struct kcp_range_listing &to = launch.listing;
+    const struct kcp_hunt_listing &to = launch.listing;
     to.met[next] = primitive;
     to.met_by[next] = (uint32_t)q;
     to.numbers[next] = next;

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kcp/random.h"
 #include "kcp/range_join.h"
+#include "range_shapes.h"
 
 #define SKIPPED 77
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof(ARRAY)[0])
@@ -23,48 +23,10 @@
 enum { METHODS = KCP_RANGE_METHODS };
 
 static const struct kcp_backend *backend;
+static unsigned jobs; /* run so far: they take turns in how results are passed on */
 static struct kcp_device_info device;
-static const char *const method_names[METHODS] = {"range-brute", "range-grid", "rt-hiss"};
-
-enum shape {
-  UNIFORM,
-  CLUSTERED,    /* few tight clusters */
-  LATTICE,      /* whole numbers: many pairs at exactly eps */
-  EQUAL,        /* one place */
-  REPEATED,     /* each place several times */
-  FLAT,         /* every dimension but the first constant */
-  FAR_FROM_ZERO /* near 5e6, a thousandth apart */
-};
-
-static double unit(uint64_t seed, uint64_t i, uint32_t j) {
-  return kcp_random_unit(kcp_random_pair(seed, 3, i, j).first);
-}
-
-static double coordinate(enum shape shape, uint64_t seed, uint64_t i, uint32_t j) {
-  switch (shape) {
-    case UNIFORM: return 2 * unit(seed, i, j) - 1;
-    case CLUSTERED: return unit(99, i % 5, j) + 0.01 * unit(seed, i, j) * (j + 1);
-    case LATTICE: return floor(6 * unit(seed, i, j)) - 3;
-    case EQUAL: return 0.1 * (j + 1);
-    case REPEATED: return unit(99, i % 37, j);
-    case FLAT: return j == 0 ? unit(seed, i, j) : 7;
-    default: return 5e6 + 1e-3 * floor(40 * unit(seed, i, j));
-  }
-}
-
-static struct kcp_points points_of(enum shape shape, uint64_t seed, uint64_t count,
-                                   uint32_t dimensions) {
-  struct kcp_points points;
-  /* A stride beyond the count, as in a block that is not full. */
-  assert_int_equal(kcp_points_allocate(count + 5, dimensions, &points, NULL), KCP_OK);
-  points.count = count;
-  for (uint64_t i = 0; i < count; ++i) {
-    points.ids[i] = i;
-    for (uint32_t j = 0; j < dimensions; ++j)
-      kcp_points_column(&points, j)[i] = coordinate(shape, seed, i, j);
-  }
-  return points;
-}
+static const char *const method_names[METHODS] = {"range-brute", "range-grid", "rt-hiss",
+                                                  "range-dual-tree"};
 
 /* All pairs, one after the other. */
 static bool is_neighbour(const struct kcp_points *reference, uint64_t i,
@@ -83,6 +45,8 @@ struct seen {
   uint64_t reference_count, query_count;
   unsigned char *pairs;
   unsigned char *queries;
+  uint32_t *space; /* for neighbours */
+  uint64_t used, turns;
 };
 
 static enum kcp_status take(void *context, const struct kcp_range_batch *batch,
@@ -103,6 +67,15 @@ static enum kcp_status take(void *context, const struct kcp_range_batch *batch,
     }
   }
   return KCP_OK;
+}
+
+/* Room that the sink has for every other batch; of each, some is left. */
+static uint32_t *room(void *context, uint64_t count) {
+  struct seen *seen = context;
+  const uint64_t turn = __atomic_fetch_add(&seen->turns, 1, __ATOMIC_RELAXED);
+  if (turn % 2 == 0) return NULL;
+  const uint64_t first = __atomic_fetch_add(&seen->used, count, __ATOMIC_RELAXED);
+  return first + count <= seen->reference_count * seen->query_count ? seen->space + first : NULL;
 }
 
 struct job {
@@ -152,10 +125,14 @@ static void run_job(const struct job *job) {
   struct kcp_measurement measurement = {0};
   struct kcp_range_work work = {0};
   struct kcp_parameter parameters[KCP_MAX_PARAMETERS];
-  struct seen seen = {job->reference->count, query->count,
+  struct seen seen = {job->reference->count,
+                      query->count,
                       calloc(job->reference->count * query->count + 1, 1),
-                      calloc(query->count + 1, 1)};
-  const struct kcp_range_sink sink = {&seen, take};
+                      calloc(query->count + 1, 1),
+                      calloc(job->reference->count * query->count + 1, sizeof(uint32_t)),
+                      0,
+                      jobs++};
+  const struct kcp_range_sink sink = {&seen, take, jobs % 3 == 0 ? NULL : room};
   uint64_t *counts = calloc(query->count + 1, sizeof *counts);
   uint64_t *counted = calloc(query->count + 1, sizeof *counted);
   for (uint64_t q = 0; q < query->count; ++q) counts[q] = 7; /* they are added to */
@@ -169,6 +146,7 @@ static void run_job(const struct job *job) {
   engine->destroy(join);
   free(seen.pairs);
   free(seen.queries);
+  free(seen.space);
   free(counts);
   free(counted);
 }
@@ -183,6 +161,8 @@ static void run_variants(struct job job) {
       {.reorder = KCP_REORDER_LOWEST, .refine = KCP_REFINE_SHARED_PRIMITIVE},
       {.reorder = KCP_REORDER_RANDOM, .refine = KCP_REFINE_SHARED_QUERY, .kd_height = 2},
       {.refine = KCP_REFINE_SHARED_NONE, .result = KCP_RESULT_MASK_RAW, .kd_height = 4},
+      {.result = KCP_RESULT_MASK, .copy_threads = 3, .pinned_bytes = 3001},
+      {.result = KCP_RESULT_PAIRS, .kd_height = 3, .copy_threads = 5, .pinned_bytes = 4099},
       {.result = KCP_RESULT_PAIRS, .sort_work = KCP_SWITCH_OFF, .work_per_thread = 1},
       {.result = KCP_RESULT_MASK_RAW, .fixed_work = KCP_SWITCH_OFF, .kd_height = 2},
       {.bound = KCP_BOUND_FULL},
@@ -192,8 +172,8 @@ static void run_variants(struct job job) {
       {.index = KCP_RANGE_INDEX_GRID, .kd_height = KCP_KD_HEIGHT_MAX, .bound = KCP_BOUND_BOX}};
   const bool has_tensor = backend->kind == KCP_BACKEND_CUDA;
   for (size_t i = 0; i < COUNT(variants); ++i) {
-    if (variants[i].refine == KCP_REFINE_TENSOR && !has_tensor) continue;
     static unsigned turn;
+    if (variants[i].refine == KCP_REFINE_TENSOR && !has_tensor) continue;
     job.options = variants[i];
     /* Every other time many batches, and few queries passed on at once. */
     job.memory_bytes = turn++ % 2 == 0 ? 0 : 4096;
@@ -281,6 +261,52 @@ static void test_border(void **state) {
   }
 }
 
+/* More records than lists are made of at once where a block has little memory: some windows of
+ * them, and so many that lists are sorted; many neighbours and few. */
+static void test_many_records(void **state) {
+  static const uint64_t sizes[] = {3000, 9300};
+  static const double eps[] = {0.02, 0.8};
+  static const enum kcp_range_result_form forms[] = {KCP_RESULT_MASK, KCP_RESULT_MASK_RAW,
+                                                     KCP_RESULT_PAIRS};
+  (void)state;
+  for (size_t i = 0; i < COUNT(sizes); ++i) {
+    struct kcp_points reference = points_of(UNIFORM, 10, sizes[i], 2);
+    struct kcp_points query = points_of(UNIFORM, 11, 60, 2);
+    for (size_t e = 0; e < COUNT(eps); ++e)
+      for (size_t form = 0; form < COUNT(forms); ++form)
+        for (int little = 0; little < 2; ++little)
+          run_job(&(struct job){.method = KCP_RANGE_RT_HISS,
+                                .options = {.result = forms[form],
+                                            .kd_height = 4 + form,
+                                            .shared_memory_bytes = little ? 300 : 0,
+                                            .copy_threads = little ? 0 : 4,
+                                            .pinned_bytes = little ? 0 : 10000},
+                                .eps = eps[e],
+                                .memory_bytes = form == 1 ? 4096 : 0,
+                                .reference = &reference,
+                                .query = &query});
+    kcp_points_free(&reference);
+    kcp_points_free(&query);
+  }
+}
+
+/* More pairs than are passed on at once where memory is short. */
+static void test_many_pairs(void **state) {
+  static const enum kcp_range_result_form forms[] = {KCP_RESULT_MASK, KCP_RESULT_MASK_RAW,
+                                                     KCP_RESULT_PAIRS};
+  struct kcp_points points = points_of(EQUAL, 12, 2500, 2);
+  (void)state;
+  for (size_t form = 0; form < COUNT(forms); ++form)
+    for (int method = 0; method < METHODS; ++method)
+      if (backend->range_joins[method] != NULL)
+        run_job(&(struct job){.method = (enum kcp_range_method)method,
+                              .options = {.result = forms[form]},
+                              .eps = 0.5,
+                              .memory_bytes = 4096,
+                              .reference = &points});
+  kcp_points_free(&points);
+}
+
 /* One engine, several slices and blocks: nothing of the former stays. */
 static void test_second_reference(void **state) {
   (void)state;
@@ -316,149 +342,6 @@ static void test_second_reference(void **state) {
   }
 }
 
-/* Joins the points with themselves and with the queries; counts come one after the other. */
-static struct kcp_range_work join_both(struct kcp_range_join *join,
-                                       const struct kcp_points *reference,
-                                       const struct kcp_points *query, uint64_t *counts) {
-  const struct kcp_range_engine *engine = backend->range_joins[KCP_RANGE_RT_HISS];
-  struct kcp_measurement measurement = {0};
-  struct kcp_range_work work = {0};
-  struct kcp_error error;
-  memset(counts, 0, (reference->count + query->count) * sizeof *counts);
-  if (engine->set_reference(join, reference, &measurement, &work, &error) != KCP_OK ||
-      engine->join(join, NULL, counts, NULL, &measurement, &work, &error) != KCP_OK ||
-      engine->join(join, query, counts + reference->count, NULL, &measurement, &work, &error) !=
-          KCP_OK)
-    fail_msg("%s", error.message);
-  return work;
-}
-
-/* An index of that kind and the hierarchy meet the same primitives and count the same pairs. */
-static void compare_indexes(struct kcp_range_plan plan, struct kcp_range_join *of_kind,
-                            enum kcp_range_index kind, const struct kcp_points *reference,
-                            const struct kcp_points *query) {
-  const struct kcp_range_engine *engine = backend->range_joins[KCP_RANGE_RT_HISS];
-  const uint64_t count = reference->count + query->count;
-  uint64_t *expected = malloc(count * sizeof *expected), *counts = malloc(count * sizeof *counts);
-  struct kcp_range_join *join;
-  plan.options.index = KCP_RANGE_INDEX_BVH;
-  assert_int_equal(engine->create(&plan, &device, &join, NULL), KCP_OK);
-  const struct kcp_range_work of_bvh = join_both(join, reference, query, expected);
-  const struct kcp_range_work work = join_both(of_kind, reference, query, counts);
-  if (work.intersections != of_bvh.intersections || work.primitives != of_bvh.primitives)
-    fail_msg("index %d, d %u, eps %g, bound %d: %" PRIu64 " intersections, of bvh %" PRIu64,
-             (int)kind, plan.dimensions, plan.eps, (int)plan.options.bound, work.intersections,
-             of_bvh.intersections);
-  assert_memory_equal(counts, expected, count * sizeof *counts);
-  assert_true(work.intersections > 0);
-  engine->destroy(join);
-  free(expected);
-  free(counts);
-}
-
-/* An engine; the test ends here where its index is not to be had. */
-static struct kcp_range_join *open_join(const struct kcp_range_plan *plan) {
-  struct kcp_range_join *join;
-  struct kcp_error error;
-  const enum kcp_status status =
-      backend->range_joins[plan->method]->create(plan, &device, &join, &error);
-  if (status == KCP_UNAVAILABLE) {
-    printf("%s\n", error.message);
-    skip();
-  }
-  if (status != KCP_OK) fail_msg("%s", error.message);
-  return join;
-}
-
-/* One engine over all shapes: opening OptiX takes long. */
-static void compare_all_shapes(enum kcp_range_index kind, uint32_t dimensions,
-                               struct kcp_range_options options, double eps) {
-  const struct kcp_range_engine *engine = backend->range_joins[KCP_RANGE_RT_HISS];
-  struct kcp_range_plan plan = {.method = KCP_RANGE_RT_HISS,
-                                .options = options,
-                                .eps = eps,
-                                .dimensions = dimensions,
-                                .memory_bytes = UINT64_C(1) << 28};
-  plan.options.index = kind;
-  struct kcp_range_join *join = open_join(&plan);
-  for (int shape = UNIFORM; shape <= FAR_FROM_ZERO; ++shape) {
-    struct kcp_points reference = points_of((enum shape)shape, 11, 900, dimensions);
-    struct kcp_points query = points_of((enum shape)shape, 12, 300, dimensions);
-    /* Queries outside of everything, near and so far that binary32 knows no such number. */
-    for (uint32_t j = 0; j < dimensions; ++j) {
-      kcp_points_column(&query, j)[5] = -40;
-      kcp_points_column(&query, j)[6] = 1e70;
-    }
-    compare_indexes(plan, join, kind, &reference, &query);
-    kcp_points_free(&reference);
-    kcp_points_free(&query);
-  }
-  engine->destroy(join);
-}
-
-static void compare_options(enum kcp_range_index kind) {
-  static const struct kcp_range_options every[] = {
-      {.kd_height = 0},
-      {.kd_height = KCP_KD_HEIGHT_MAX, .bound = KCP_BOUND_BOX},
-      {.bound = KCP_BOUND_FULL, .kd_height = 9},
-      {.kd_height = 1}};
-  static const uint32_t dimensions[] = {1, 3, 18};
-  for (size_t d = 0; d < COUNT(dimensions); ++d)
-    for (size_t i = 0; i < COUNT(every); ++i)
-      compare_all_shapes(kind, dimensions[d], every[i], i % 2 == 0 ? 0.1 : 0.002);
-}
-
-static void test_indexes_agree(void **state) {
-  (void)state;
-  compare_options(KCP_RANGE_INDEX_GRID);
-}
-
-static void test_rays_agree(void **state) {
-  (void)state;
-  compare_options(KCP_RANGE_INDEX_OPTIX);
-}
-
-/* The index that --index auto comes to. */
-static void expect_index(struct kcp_range_options options, uint32_t dimensions,
-                         const char *expected) {
-  const struct kcp_range_plan plan = {
-      .method = KCP_RANGE_RT_HISS, .options = options, .eps = 0.1, .dimensions = dimensions};
-  const struct kcp_range_engine *engine = backend->range_joins[plan.method];
-  struct kcp_parameter parameters[KCP_MAX_PARAMETERS];
-  struct kcp_range_join *join = open_join(&plan);
-  const size_t count = engine->parameters(join, parameters);
-  size_t i = 0;
-  while (i < count && strcmp(parameters[i].name, "index") != 0) ++i;
-  assert_true(i < count);
-  assert_string_equal(parameters[i].value, expected);
-  engine->destroy(join);
-}
-
-static void test_auto(void **state) {
-  (void)state;
-  const char *const of_full = backend->kind == KCP_BACKEND_CUDA ? "grid" : "bvh";
-  const struct kcp_range_options sphere = {.refine = KCP_REFINE_SHARED_BOTH};
-  const struct kcp_range_options full = {.refine = KCP_REFINE_SHARED_BOTH, .bound = KCP_BOUND_FULL};
-  struct kcp_range_options other = full;
-  expect_index(sphere, 18, "bvh");
-  expect_index(full, 18, of_full);
-  expect_index(full, 3, "bvh");
-  other.kd_height = KCP_KD_HEIGHT_MAX;
-  expect_index(other, 18, "bvh");
-  other = full;
-  other.index = KCP_RANGE_INDEX_BVH;
-  expect_index(other, 18, "bvh");
-}
-
-static uint64_t reference_capacity(struct kcp_range_plan plan, uint64_t kd_height) {
-  plan.options.kd_height = kd_height;
-  struct kcp_range_join *join = open_join(&plan);
-  const struct kcp_range_engine *engine = backend->range_joins[plan.method];
-  const uint64_t records = engine->capacity(join).reference_records;
-  engine->destroy(join);
-  return records;
-}
-
 /* Rays against all pairs, also in many batches. */
 static void test_rays(void **state) {
   (void)state;
@@ -471,8 +354,16 @@ static void test_rays(void **state) {
                                       .eps = 0.1,
                                       .dimensions = 4,
                                       .memory_bytes = UINT64_C(1) << 28};
-  /* A structure over single points takes room from them. */
-  assert_true(reference_capacity(plan, KCP_KD_HEIGHT_MAX) < reference_capacity(plan, 0));
+  const struct kcp_range_engine *engine = backend->range_joins[plan.method];
+  struct kcp_range_join *join;
+  struct kcp_error error;
+  const enum kcp_status status = engine->create(&plan, &device, &join, &error);
+  if (status == KCP_UNAVAILABLE) {
+    printf("%s\n", error.message);
+    skip();
+  }
+  if (status != KCP_OK) fail_msg("%s", error.message);
+  engine->destroy(join);
   struct kcp_points reference = points_of(CLUSTERED, 13, 301, 4);
   struct kcp_points query = points_of(CLUSTERED, 14, 99, 4);
   for (size_t i = 0; i < COUNT(variants); ++i)
@@ -489,12 +380,13 @@ static void test_rays(void **state) {
   kcp_points_free(&query);
 }
 
-int main(void) {
+/* With an argument, the tests that its pattern names. */
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shapes),        cmocka_unit_test(test_sizes),
-      cmocka_unit_test(test_border),        cmocka_unit_test(test_second_reference),
-      cmocka_unit_test(test_indexes_agree), cmocka_unit_test(test_rays_agree),
-      cmocka_unit_test(test_auto),          cmocka_unit_test(test_rays),
+      cmocka_unit_test(test_shapes),     cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_border),     cmocka_unit_test(test_many_records),
+      cmocka_unit_test(test_many_pairs), cmocka_unit_test(test_second_reference),
+      cmocka_unit_test(test_rays),
   };
   struct kcp_error error;
   const char *wanted = getenv("KCP_TEST_BACKEND");
@@ -503,5 +395,6 @@ int main(void) {
     printf("%s\n", error.message);
     return SKIPPED;
   }
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
