@@ -42,6 +42,7 @@ if(KCP_HAVE_CUDA)
   endif()
   # Each of the two static libraries calls functions of the other.
   target_link_libraries(kcp_cuda PUBLIC CUDA::cudart_static PRIVATE $<LINK_ONLY:kcp_core>)
+  include(KcpOptix)
   message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
 else()
   message(STATUS "CUDA backend: off (program complete on the CPU)")

@@ -11,6 +11,8 @@ static const uint64_t most_entries = (UINT64_C(1) << 31) - 1;
 static const uint64_t least_memory = 64u << 20; /* a batch gets, whatever was asked for */
 static const uint64_t entry_bytes =
     5 * sizeof(uint32_t); /* lists of entries, before and after sorting */
+static const uint64_t repeat_bytes =
+    sizeof(uint32_t) + 1; /* rays: marks, and what is left of them */
 
 /* One call of the join. */
 struct joining {
@@ -37,6 +39,7 @@ static bool makes_pairs(const struct joining *joining) {
 
 static uint64_t intersection_bytes(const struct joining *joining) {
   uint64_t bytes = joining->everyone_meets ? 0 : entry_bytes;
+  if (joining->join->optix != NULL) bytes += repeat_bytes;
   if (makes_pairs(joining))
     bytes += joining->join->largest_primitive * sizeof(uint64_t);
   else if (joining->sink != NULL)

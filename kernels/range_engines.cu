@@ -3,11 +3,27 @@
 #include <cstdlib>
 #include <exception>
 
+#include "optix_pipeline.cuh"
 #include "range_tiles.cuh"
 
 static const int threads = 256;
 static const uint64_t brute_primitive = 256; /* points */
 static const uint64_t most_records = UINT32_MAX - 1;
+
+/* Of a structure of OptiX and of what building it takes, a primitive: 77 and 53 with 8,192 of them
+ * and with a million (H200). */
+static const uint64_t structure_bytes = 130;
+
+/* Points for which there is room in `memory` with a structure over their primitives, which can be
+ * as many as they. */
+static uint64_t records_with_structure(const struct kcp_range_join *join, uint64_t memory,
+                                       uint64_t record_bytes) {
+  const uint32_t height = kcp_kd_height(memory / record_bytes, join->plan.options.kd_height);
+  const uint64_t leaves = UINT64_C(1) << (height - 1);
+  uint64_t records = memory / (record_bytes + structure_bytes);
+  if (leaves < records) records = (memory - leaves * structure_bytes) / record_bytes;
+  return records < join->optix->most_primitives ? records : join->optix->most_primitives;
+}
 
 static bool may_use_tiles(const struct kcp_range_join *join) {
   return join->plan.options.refine == KCP_REFINE_AUTO ||
@@ -22,6 +38,8 @@ static struct kcp_range_capacity capacity(const struct kcp_range_join *join) {
   const uint64_t memory = join->plan.memory_bytes;
   struct kcp_range_capacity room = {memory / 2 / (coordinates + sorting),
                                     memory / 8 / (coordinates + sorting)};
+  if (join->optix != NULL)
+    room.reference_records = records_with_structure(join, memory / 2, coordinates + sorting);
   if (room.reference_records < brute_primitive) room.reference_records = brute_primitive;
   if (room.query_records < brute_primitive) room.query_records = brute_primitive;
   if (room.reference_records > most_records) room.reference_records = most_records;
@@ -196,7 +214,9 @@ static enum kcp_status set_brute(struct kcp_range_join *join, const struct kcp_p
 static size_t hiss_parameters(const struct kcp_range_join *join, struct kcp_parameter *list) {
   struct kcp_range_options options = join->plan.options;
   options.refine = join->refine;
-  return kcp_range_list_parameters(&options, join->height, join->largest_primitive, list);
+  size_t count = kcp_range_list_parameters(&options, join->height, join->largest_primitive, list);
+  if (join->optix != NULL) count += kcp_optix_parameters(join->optix, list + count);
+  return count;
 }
 
 static size_t brute_parameters(const struct kcp_range_join *join, struct kcp_parameter *list) {

@@ -22,6 +22,8 @@ enum kcp_range_buffer {
   KCP_BUFFER_BOXES,       /* of the index */
   KCP_BUFFER_CELL_FIRSTS, /* of the index by a grid */
   KCP_BUFFER_CELL_LISTS,
+  KCP_BUFFER_STRUCTURE, /* of the index by OptiX */
+  KCP_BUFFER_LAUNCH,
   KCP_BUFFER_ORDER,         /* of dimensions */
   KCP_BUFFER_CENTRE,        /* by dimension in that order */
   KCP_BUFFER_QUERY_COLUMNS, /* Q likewise */
@@ -112,6 +114,8 @@ struct kcp_range_join {
   struct kcp_tile_scale tile_scale;
   double near_norm; /* of points that are quantised */
   struct kcp_tile_set point_tiles, query_tiles;
+  struct kcp_optix *optix;      /* of --index optix; owned, else NULL */
+  unsigned long long structure; /* its index */
 };
 
 template <typename T>

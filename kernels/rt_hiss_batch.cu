@@ -1,4 +1,5 @@
-/* Section IV-D of RT-HiSS on the device, on CUDA cores: a thread a query walks the index.
+/* Section IV-D of RT-HiSS on the device, on CUDA cores: a thread a query walks the index. With
+ * --index optix rays do (rt_hiss_rays.cu); the rest is the same.
  *
  * The first intersection test counts; its prefix sums are every query's place to write to in the
  * second pass, so that no position is found by an atomic, and the first pass of a batch needs no
@@ -10,8 +11,7 @@
 
 #include <cstdlib>
 
-#include "kcp/range_boxes.h"
-#include "range_join.cuh"
+#include "range_hunt.cuh"
 
 static const int threads = 256;
 
@@ -19,68 +19,49 @@ static unsigned blocks_for(uint64_t count) {
   return (unsigned)((count + threads - 1) / threads);
 }
 
-/* What a walk needs. */
-struct hunt {
-  struct kcp_primitive_index index;
-  struct kcp_range_frame frame;
-  struct kcp_device_points queries;
-  uint32_t dimensions;
-  const void *bounds; /* of primitives in all dimensions; NULL without --bound full */
-  double beyond;
-};
-
-__device__ static bool reaches(uint32_t dimensions, const float *row, const float *bounds,
-                               double beyond) {
-  return kcp_narrow_box_reaches(dimensions, row, bounds, (float)beyond);
-}
-
-__device__ static bool reaches(uint32_t dimensions, const double *row, const double *bounds,
-                               double beyond) {
-  return kcp_box_reaches(dimensions, row, bounds, beyond);
-}
-
-__device__ static struct kcp_primitive_walk begin_walk(const struct hunt &hunt, uint64_t q) {
-  const struct kcp_device_points &queries = hunt.queries;
-  return kcp_primitive_walk_begin(
-      &hunt.index,
-      kcp_frame_point_of(&hunt.frame, queries.columns, queries.count, queries.places[q]));
-}
-
 /* The next primitive that query q meets; the same ones in both passes. */
 template <typename T>
-__device__ static bool next_met(const struct hunt &hunt, uint64_t q,
+__device__ static bool next_met(const struct kcp_range_hunt &hunt, uint64_t q,
                                 struct kcp_primitive_walk *walk, uint32_t *primitive) {
-  const T *row = (const T *)hunt.queries.rows + q * hunt.dimensions;
-  const T *bounds = (const T *)hunt.bounds;
   while (kcp_primitive_walk_next(&hunt.index, walk, primitive))
-    if (bounds == NULL || reaches(hunt.dimensions, row,
-                                  bounds + 2 * (uint64_t)*primitive * hunt.dimensions, hunt.beyond))
-      return true;
+    if (kcp_hunt_reaches<T>(hunt, q, *primitive)) return true;
   return false;
 }
 
 template <typename T>
-__global__ static void count_hits(struct hunt hunt, uint64_t *hits) {
+__global__ static void count_hits(struct kcp_range_hunt hunt, uint64_t *hits) {
   const uint64_t q = (uint64_t)blockIdx.x * threads + threadIdx.x;
   if (q > hunt.queries.count) return;
   uint32_t primitive, met = 0;
   if (q < hunt.queries.count) {
-    struct kcp_primitive_walk walk = begin_walk(hunt, q);
+    struct kcp_primitive_walk walk = kcp_primitive_walk_begin(&hunt.index, kcp_hunt_point(hunt, q));
     while (next_met<T>(hunt, q, &walk, &primitive)) ++met;
   }
   hits[q] = met;
 }
 
-static struct hunt make_hunt(const struct kcp_range_join *join) {
-  struct hunt hunt = {};
+struct kcp_range_hunt kcp_range_make_hunt(const struct kcp_range_join *join) {
+  struct kcp_range_hunt hunt = {};
   hunt.index = join->index;
   hunt.frame = join->frame;
   hunt.queries = join->queries;
   hunt.dimensions = join->plan.dimensions;
+  hunt.is_narrow = join->is_narrow;
   if (join->plan.options.bound == KCP_BOUND_FULL)
     hunt.bounds = join->buffers[KCP_BUFFER_BOUNDS].memory;
   hunt.beyond = kcp_range_row_limit(join).beyond;
   return hunt;
+}
+
+static enum kcp_status count_all(struct kcp_range_join *join, uint64_t *hits,
+                                 struct kcp_error *error) {
+  if (join->index.kind == KCP_RANGE_INDEX_OPTIX) return kcp_rays_count(join, hits, error);
+  void (*kernel)(struct kcp_range_hunt, uint64_t *) =
+      join->is_narrow ? count_hits<float> : count_hits<double>;
+  kernel<<<blocks_for(join->queries.count + 1), threads, 0, join->stream>>>(
+      kcp_range_make_hunt(join), hits);
+  KCP_CUDA_TRY(cudaGetLastError());
+  return KCP_OK;
 }
 
 enum kcp_status kcp_rt_hiss_first_test(struct kcp_range_join *join, uint64_t *firsts,
@@ -91,10 +72,7 @@ enum kcp_status kcp_rt_hiss_first_test(struct kcp_range_join *join, uint64_t *fi
   void *scratch;
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_HITS, count + 1, &hits, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_HIT_FIRSTS, count + 1, &hit_firsts, error));
-  void (*kernel)(struct hunt, uint64_t *) =
-      join->is_narrow ? count_hits<float> : count_hits<double>;
-  kernel<<<blocks_for(count + 1), threads, 0, join->stream>>>(make_hunt(join), hits);
-  KCP_CUDA_TRY(cudaGetLastError());
+  KCP_TRY(count_all(join, hits, error));
   KCP_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, hits, hit_firsts, (int64_t)(count + 1),
                                              join->stream));
   KCP_TRY(kcp_range_scratch(join, bytes, &scratch, error));
@@ -106,21 +84,13 @@ enum kcp_status kcp_rt_hiss_first_test(struct kcp_range_join *join, uint64_t *fi
   return KCP_OK;
 }
 
-/* Where the second pass writes: entries of queries first .. first + count - 1, at their places less
- * `base`. */
-struct listing {
-  uint64_t first, count, base;
-  const uint64_t *hit_firsts;
-  uint32_t *met, *met_by, *numbers;
-};
-
 template <typename T>
-__global__ static void write_hits(struct hunt hunt, struct listing to) {
+__global__ static void write_hits(struct kcp_range_hunt hunt, struct kcp_hunt_listing to) {
   const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
   if (i >= to.count) return;
   const uint64_t q = to.first + i;
   uint64_t entry = to.hit_firsts[q] - to.base;
-  struct kcp_primitive_walk walk = begin_walk(hunt, q);
+  struct kcp_primitive_walk walk = kcp_primitive_walk_begin(&hunt.index, kcp_hunt_point(hunt, q));
   uint32_t primitive;
   while (next_met<T>(hunt, q, &walk, &primitive)) {
     to.met[entry] = primitive;
@@ -128,6 +98,16 @@ __global__ static void write_hits(struct hunt hunt, struct listing to) {
     to.numbers[entry] = (uint32_t)entry;
     ++entry;
   }
+}
+
+static enum kcp_status write_all(struct kcp_range_join *join, const struct kcp_hunt_listing *to,
+                                 struct kcp_error *error) {
+  if (join->index.kind == KCP_RANGE_INDEX_OPTIX) return kcp_rays_write(join, to, error);
+  void (*kernel)(struct kcp_range_hunt, struct kcp_hunt_listing) =
+      join->is_narrow ? write_hits<float> : write_hits<double>;
+  kernel<<<blocks_for(to->count), threads, 0, join->stream>>>(kcp_range_make_hunt(join), *to);
+  KCP_CUDA_TRY(cudaGetLastError());
+  return KCP_OK;
 }
 
 /* The first of the sorted primitives that is not below each primitive. */
@@ -154,7 +134,8 @@ static int bits_of(uint64_t count) {
 
 enum kcp_status kcp_rt_hiss_meet(struct kcp_range_join *join, struct kcp_range_meeting *meeting,
                                  struct kcp_range_work *work, struct kcp_error *error) {
-  const uint64_t entries = meeting->intersections, primitives = join->primitive_count;
+  const uint64_t primitives = join->primitive_count;
+  uint64_t entries = meeting->intersections;
   const uint64_t *hit_firsts = kcp_range_array<uint64_t>(join, KCP_BUFFER_HIT_FIRSTS);
   double started = kcp_now();
   uint32_t *met, *met_by, *numbers, *sorted, *listed;
@@ -167,12 +148,9 @@ enum kcp_status kcp_rt_hiss_meet(struct kcp_range_join *join, struct kcp_range_m
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_SORTED_MET, entries, &sorted, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_ENTRIES, entries, &listed, error));
   KCP_TRY(kcp_range_room(join, KCP_BUFFER_ENTRY_FIRSTS, primitives + 1, &firsts, error));
-  const struct listing to = {meeting->first, meeting->count, meeting->query_base, hit_firsts, met,
-                             met_by,         numbers};
-  void (*kernel)(struct hunt, struct listing) =
-      join->is_narrow ? write_hits<float> : write_hits<double>;
-  kernel<<<blocks_for(meeting->count), threads, 0, join->stream>>>(make_hunt(join), to);
-  KCP_CUDA_TRY(cudaGetLastError());
+  const struct kcp_hunt_listing to = {
+      meeting->first, meeting->count, meeting->query_base, hit_firsts, met, met_by, numbers};
+  KCP_TRY(write_all(join, &to, error));
   KCP_TRY(kcp_range_lap(join, &started, &work->phase_s[KCP_RANGE_PHASE_FILL_PASS], error));
 
   const int bits = bits_of(primitives);
@@ -181,6 +159,8 @@ enum kcp_status kcp_rt_hiss_meet(struct kcp_range_join *join, struct kcp_range_m
   KCP_TRY(kcp_range_scratch(join, bytes, &scratch, error));
   KCP_CUDA_TRY(cub::DeviceRadixSort::SortPairs(scratch, bytes, met, sorted, numbers, listed,
                                                (int64_t)entries, 0, bits, join->stream));
+  if (join->index.kind == KCP_RANGE_INDEX_OPTIX)
+    KCP_TRY(kcp_rays_drop_repeats(join, met_by, &sorted, &listed, &entries, error));
   find_firsts<<<blocks_for(primitives + 1), threads, 0, join->stream>>>(primitives, sorted, entries,
                                                                         firsts);
   KCP_CUDA_TRY(cudaGetLastError());

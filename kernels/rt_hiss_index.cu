@@ -16,7 +16,7 @@
 #include "bounding_box.cuh"
 #include "kcp/range_built_index.h"
 #include "kcp/range_order.h"
-#include "range_join.cuh"
+#include "range_hunt.cuh"
 
 static const int threads = 256;
 static const int survey_blocks = 64;
@@ -418,6 +418,7 @@ static enum kcp_status place_index(struct kcp_range_join *join, const struct kcp
 static enum kcp_status build_index(struct kcp_range_join *join,
                                    const struct kcp_primitive_box *device_boxes,
                                    struct kcp_error *error) {
+  if (join->optix != NULL) return kcp_rays_build(join, device_boxes, error);
   const uint64_t primitives = join->primitive_count;
   std::vector<struct kcp_primitive_box> boxes(primitives);
   struct kcp_built_index built;

@@ -83,7 +83,7 @@ const struct kcp_flag kcp_flags[] = {
     {"kd-height", KCP_FLAG_COUNT_MAX, QUERY, FIELD(range.kd_height), 1, 64,
      "H|max", "levels", "ln |D|", "rt-hiss: of the kd-tree; max puts one point in a primitive"},
     {"index", KCP_FLAG_CHOICE, QUERY, FIELD(range.index), 0, 0,
-     "auto|bvh|grid", NULL, "auto: bvh", "rt-hiss: what finds the primitives of a query"},
+     "auto|bvh|grid|optix", NULL, "auto", "rt-hiss: what finds the primitives of a query"},
     {"bound", KCP_FLAG_CHOICE, QUERY, FIELD(range.bound), 0, 0,
      "sphere|box|full", NULL, "sphere", "rt-hiss: around a primitive's points; full: in all dimensions"},
     {"refine", KCP_FLAG_CHOICE, QUERY, FIELD(range.refine), 0, 0,

@@ -33,7 +33,7 @@ static void set_word(struct kcp_parameter *parameter, const char *name, const ch
 size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32_t kd_height,
                                  uint64_t largest_primitive, struct kcp_parameter *list) {
   static const char *const reorders[] = {"highest", "lowest", "random"};
-  static const char *const indexes[] = {"bvh", "bvh", "grid"};
+  static const char *const indexes[] = {"bvh", "bvh", "grid", "optix"};
   static const char *const bounds[] = {"sphere", "box", "full"};
   static const char *const refines[] = {"auto",         "shared-both", "shared-primitive",
                                         "shared-query", "shared-none", "tensor"};

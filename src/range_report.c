@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kcp/statistics.h"
 #include "kcp/text.h"
@@ -116,6 +117,22 @@ json_t *kcp_range_report_work(const struct kcp_result *result) {
   return object;
 }
 
+static const char *parameter(const struct kcp_result *result, const char *name) {
+  for (size_t i = 0; i < result->parameter_count; ++i)
+    if (strcmp(result->parameters[i].name, name) == 0) return result->parameters[i].value;
+  return NULL;
+}
+
+/* What traced the rays of --index optix. */
+static void print_rays(FILE *stream, const struct kcp_result *result) {
+  const char *tracing = parameter(result, "ray-tracing");
+  const char *startup_us = parameter(result, "optix-startup-us");
+  if (tracing == NULL || startup_us == NULL) return;
+  fprintf(stream, "  rays by OptiX in %s%s, started in %s\n", tracing,
+          strcmp(tracing, "software") == 0 ? " (the device has no ray-tracing cores)" : "",
+          kcp_text_duration(1e-6 * strtod(startup_us, NULL)).text);
+}
+
 void kcp_range_summary_phases(FILE *stream, const struct kcp_result *result) {
   const struct kcp_range_work *last = &result->range->works[result->sample_count - 1];
   bool any = false;
@@ -127,6 +144,7 @@ void kcp_range_summary_phases(FILE *stream, const struct kcp_result *result) {
     any = true;
   }
   if (any) fputs("\n", stream);
+  print_rays(stream, result);
   if (last->intersections == 0) return;
   fprintf(stream, "  %s primitives, %s intersections, %s batch%s\n",
           kcp_text_grouped(last->primitives).text, kcp_text_grouped(last->intersections).text,

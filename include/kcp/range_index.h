@@ -34,7 +34,8 @@ struct kcp_primitive_grid {
 };
 
 struct kcp_primitive_index {
-  enum kcp_range_index kind; /* BVH or GRID */
+  enum kcp_range_index kind; /* BVH or GRID; OPTIX has the boxes of the primitives in `bvh`, and
+                                rays walk it */
   struct kcp_primitive_bvh bvh;
   struct kcp_primitive_grid grid;
 };

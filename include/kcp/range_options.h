@@ -8,7 +8,12 @@
 /* Which dimensions come first, by variance. */
 enum kcp_range_reorder { KCP_REORDER_HIGHEST, KCP_REORDER_LOWEST, KCP_REORDER_RANDOM };
 /* What finds the primitives that hold a query. */
-enum kcp_range_index { KCP_RANGE_INDEX_AUTO, KCP_RANGE_INDEX_BVH, KCP_RANGE_INDEX_GRID };
+enum kcp_range_index {
+  KCP_RANGE_INDEX_AUTO,
+  KCP_RANGE_INDEX_BVH,
+  KCP_RANGE_INDEX_GRID,
+  KCP_RANGE_INDEX_OPTIX /* ray tracing, as in the paper (CUDA) */
+};
 /* What bounds a primitive's neighbourhood. */
 enum kcp_range_bound {
   KCP_BOUND_SPHERE, /* a sphere in the three indexing dimensions, as in the paper */

@@ -34,6 +34,9 @@ static enum kcp_status create(const struct kcp_range_plan *plan,
   if (plan->options.refine == KCP_REFINE_TENSOR)
     return kcp_fail(error, KCP_UNAVAILABLE,
                     "--refine tensor needs a CUDA device; run without it, or with --device cuda");
+  if (plan->options.index == KCP_RANGE_INDEX_OPTIX)
+    return kcp_fail(error, KCP_UNAVAILABLE,
+                    "--index optix needs a CUDA device; run without it, or with --device cuda");
   struct kcp_range_join *join = calloc(1, sizeof *join);
   if (join == NULL) return kcp_out_of_memory(error, "a join", sizeof *join);
   join->plan = *plan;

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kcp/random.h"
 #include "kcp/range_join.h"
+#include "range_shapes.h"
 
 #define SKIPPED 77
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof(ARRAY)[0])
@@ -27,46 +27,6 @@ static unsigned jobs; /* run so far: they take turns in how results are passed o
 static struct kcp_device_info device;
 static const char *const method_names[METHODS] = {"range-brute", "range-grid", "rt-hiss",
                                                   "range-dual-tree"};
-
-enum shape {
-  UNIFORM,
-  CLUSTERED,    /* few tight clusters */
-  LATTICE,      /* whole numbers: many pairs at exactly eps */
-  EQUAL,        /* one place */
-  REPEATED,     /* each place several times */
-  FLAT,         /* every dimension but the first constant */
-  FAR_FROM_ZERO /* near 5e6, a thousandth apart */
-};
-
-static double unit(uint64_t seed, uint64_t i, uint32_t j) {
-  return kcp_random_unit(kcp_random_pair(seed, 3, i, j).first);
-}
-
-static double coordinate(enum shape shape, uint64_t seed, uint64_t i, uint32_t j) {
-  switch (shape) {
-    case UNIFORM: return 2 * unit(seed, i, j) - 1;
-    case CLUSTERED: return unit(99, i % 5, j) + 0.01 * unit(seed, i, j) * (j + 1);
-    case LATTICE: return floor(6 * unit(seed, i, j)) - 3;
-    case EQUAL: return 0.1 * (j + 1);
-    case REPEATED: return unit(99, i % 37, j);
-    case FLAT: return j == 0 ? unit(seed, i, j) : 7;
-    default: return 5e6 + 1e-3 * floor(40 * unit(seed, i, j));
-  }
-}
-
-static struct kcp_points points_of(enum shape shape, uint64_t seed, uint64_t count,
-                                   uint32_t dimensions) {
-  struct kcp_points points;
-  /* A stride beyond the count, as in a block that is not full. */
-  assert_int_equal(kcp_points_allocate(count + 5, dimensions, &points, NULL), KCP_OK);
-  points.count = count;
-  for (uint64_t i = 0; i < count; ++i) {
-    points.ids[i] = i;
-    for (uint32_t j = 0; j < dimensions; ++j)
-      kcp_points_column(&points, j)[i] = coordinate(shape, seed, i, j);
-  }
-  return points;
-}
 
 /* All pairs, one after the other. */
 static bool is_neighbour(const struct kcp_points *reference, uint64_t i,
@@ -456,6 +416,44 @@ static void test_second_reference(void **state) {
   }
 }
 
+/* Rays against all pairs, also in many batches. */
+static void test_rays(void **state) {
+  (void)state;
+  static const struct kcp_range_options variants[] = {
+      {.index = KCP_RANGE_INDEX_OPTIX, .kd_height = KCP_KD_HEIGHT_MAX},
+      {.index = KCP_RANGE_INDEX_OPTIX, .bound = KCP_BOUND_FULL, .result = KCP_RESULT_MASK_RAW},
+      {.index = KCP_RANGE_INDEX_OPTIX, .kd_height = 4, .result = KCP_RESULT_PAIRS}};
+  const struct kcp_range_plan plan = {.method = KCP_RANGE_RT_HISS,
+                                      .options = variants[0],
+                                      .eps = 0.1,
+                                      .dimensions = 4,
+                                      .memory_bytes = UINT64_C(1) << 28};
+  const struct kcp_range_engine *engine = backend->range_joins[plan.method];
+  struct kcp_range_join *join;
+  struct kcp_error error;
+  const enum kcp_status status = engine->create(&plan, &device, &join, &error);
+  if (status == KCP_UNAVAILABLE) {
+    printf("%s\n", error.message);
+    skip();
+  }
+  if (status != KCP_OK) fail_msg("%s", error.message);
+  engine->destroy(join);
+  struct kcp_points reference = points_of(CLUSTERED, 13, 301, 4);
+  struct kcp_points query = points_of(CLUSTERED, 14, 99, 4);
+  for (size_t i = 0; i < COUNT(variants); ++i)
+    for (int many = 0; many < 2; ++many) {
+      struct job job = {.method = KCP_RANGE_RT_HISS,
+                        .options = variants[i],
+                        .eps = 0.1,
+                        .memory_bytes = many ? 4096 : 0,
+                        .reference = &reference,
+                        .query = many ? &query : NULL};
+      run_job(&job);
+    }
+  kcp_points_free(&reference);
+  kcp_points_free(&query);
+}
+
 /* With an argument, the tests that its pattern names. */
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
@@ -463,7 +461,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_border),           cmocka_unit_test(test_tile_sizes),
       cmocka_unit_test(test_tile_dimensions),  cmocka_unit_test(test_far_points),
       cmocka_unit_test(test_many_records),     cmocka_unit_test(test_many_pairs),
-      cmocka_unit_test(test_second_reference),
+      cmocka_unit_test(test_second_reference), cmocka_unit_test(test_rays),
   };
   struct kcp_error error;
   const char *wanted = getenv("KCP_TEST_BACKEND");
