@@ -1,9 +1,13 @@
-"""The point sets and arrays of the experiments: generated, or files that the user has."""
+"""The point sets, vectors, sites and arrays of the experiments: generated, or files that the user
+has."""
 
+import random
+import struct
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+from . import vectors
 from .failure import Failure
 
 RECORD_BYTES = 32  # u64 id, f64 x, y, z
@@ -20,6 +24,13 @@ class Synthetic(NamedTuple):
     def describe(self):
         return f"kcp gen {self.distribution}, {self.dimensions}-D, seed {self.seed}"
 
+    def file_name(self, count):
+        return f"{self.distribution}-{self.dimensions}d-{count}-seed{self.seed}.bin"
+
+    def make(self, kcp, path, count):
+        options = ["--seed", self.seed, "--dims", self.dimensions]
+        _run(kcp, "gen", self.distribution, count, path, *options)
+
 
 class Real(NamedTuple):
     """A set of the paper that cannot be handed on. Without the user's file (--data NAME=FILE) a
@@ -31,7 +42,38 @@ class Real(NamedTuple):
     seed: int
 
     def describe(self):
-        return f"stand-in for {self.name}: kcp gen {self.distribution}, 2-D, seed {self.seed}"
+        return f"stand-in for {self.name}: {self._synthetic().describe()}"
+
+    def _synthetic(self):
+        return Synthetic(self.distribution, self.count, self.seed, 2)
+
+    def file_name(self, count):
+        return self._synthetic().file_name(count)
+
+    def make(self, kcp, path, count):
+        self._synthetic().make(kcp, path, count)
+
+
+class Vectors(NamedTuple):
+    """A set in many dimensions; unless it is `own`, a stand-in for one of the paper's."""
+
+    name: str
+    count: int
+    dimensions: int
+    kind: str  # of vectors.write
+    seed: int
+    draw: int = 0
+    own: bool = False  # made by the paper in this way too
+
+    def describe(self):
+        what = f"{self.kind} points in {self.dimensions} dimensions, seed {self.seed} (NumPy)"
+        return what if self.own else f"stand-in for {self.name}: {what}"
+
+    def file_name(self, count):
+        return f"{self.kind}-{self.dimensions}d-{count}-seed{self.seed}-draw{self.draw}.fbin"
+
+    def make(self, _, path, count):
+        vectors.write(path, self.kind, count, self.dimensions, self.seed, self.draw)
 
 
 class Values(NamedTuple):
@@ -43,6 +85,61 @@ class Values(NamedTuple):
     def describe(self):
         return f"kcp gen-values uniform, binary32, seed {self.seed}"
 
+    def file_name(self, count):
+        return f"values-{count}.f32"
+
+    def make(self, kcp, path, count):
+        _run(kcp, "gen-values", "uniform", count, path, "--seed", self.seed)
+
+
+class Sites(NamedTuple):
+    """Weighted sites, uniform in the unit square, whole weights from 1 to 15. Few: not scaled."""
+
+    count: int
+    seed: int
+    is_scaled = False
+
+    def describe(self):
+        return f"{self.count} sites, uniform in the unit square, weights 1 to 15, seed {self.seed}"
+
+    def file_name(self, count):
+        return f"sites-{count}-seed{self.seed}.bin"
+
+    def make(self, _, path, count):
+        source = random.Random(self.seed)
+        with open(path, "wb") as file:
+            for i in range(count):
+                x, y, weight = source.random(), source.random(), source.randint(1, 15)
+                file.write(struct.pack("<Qddd", i, x, y, weight))
+
+
+class Choice(NamedTuple):
+    """Ids of some of the first `of` sites."""
+
+    count: int
+    of: int
+    seed: int
+    is_scaled = False
+
+    def describe(self):
+        return f"{self.count} ids below {self.of}, seed {self.seed}"
+
+    def file_name(self, count):
+        return f"choice-{count}-of-{self.of}-seed{self.seed}.txt"
+
+    def ids(self):
+        return sorted(random.Random(self.seed).sample(range(self.of), self.count))
+
+    def make(self, _, path, count):
+        path.write_text("".join(f"{i}\n" for i in self.ids()))
+
+
+def _run(kcp, *words):
+    command = [kcp, *map(str, words), "--quiet"]
+    made = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    if made.returncode:
+        raise Failure(made.stderr.strip() or f"kcp {words[0]} failed")
+
 
 class Store:
     """Makes each set once, in `folder` (absolute)."""
@@ -51,45 +148,22 @@ class Store:
         self.kcp, self.folder, self.scale, self.given = kcp, Path(folder), scale, given
         self.used = {}  # path: what it is
 
+    def count(self, data):
+        """Points of the generated set."""
+        is_scaled = getattr(data, "is_scaled", True)
+        return max(1, round(data.count * self.scale)) if is_scaled else data.count
+
     def path(self, data):
         """An absolute path."""
-        count = max(1, round(data.count * self.scale))
-        if isinstance(data, Real) and data.name in self.given:
-            path, what = (
-                self._sample(self.given[data.name]),
-                f"{data.name}: {Path(self.given[data.name]).name}",
-            )
-        elif isinstance(data, Values):
-            path = self._make("gen-values", "uniform", count, f"values-{count}.f32", data.seed)
-            what = data.describe()
+        source = self.given.get(getattr(data, "name", None))
+        if source is not None and getattr(data, "draw", 0) == 0:
+            path, what = self._sample(source), f"{data.name}: {Path(source).name}"
         else:
-            dimensions = data.dimensions if isinstance(data, Synthetic) else 2
-            name = f"{data.distribution}-{dimensions}d-{count}-seed{data.seed}.bin"
-            path = self._make(
-                "gen", data.distribution, count, name, data.seed, "--dims", str(dimensions)
-            )
-            what = data.describe()
+            path, what = self.folder / data.file_name(self.count(data)), data.describe()
+            if not path.exists():
+                self.folder.mkdir(parents=True, exist_ok=True)
+                data.make(self.kcp, path, self.count(data))
         self.used[path.name] = what
-        return path
-
-    def _make(self, command, distribution, count, name, seed, *options):
-        path = self.folder / name
-        if not path.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            arguments = [
-                command,
-                distribution,
-                str(count),
-                str(path),
-                "--seed",
-                str(seed),
-                "--quiet",
-            ]
-            made = subprocess.run(
-                [self.kcp, *arguments, *options], stderr=subprocess.PIPE, text=True, check=False
-            )
-            if made.returncode:
-                raise Failure(made.stderr.strip() or f"kcp {command} failed")
         return path
 
     def _sample(self, source):
@@ -99,12 +173,17 @@ class Store:
             raise Failure(f"{source}: no such file (--data)")
         if self.scale >= 1:
             return source
-        if source.suffix != ".bin":
-            raise Failure(f"{source}: only a .bin file can be sampled for --scale (kcp convert)")
+        if source.suffix not in (".bin", ".fbin"):
+            raise Failure(
+                f"{source}: only a .bin or .fbin file can be sampled for --scale (kcp convert)"
+            )
         step = max(1, round(1 / self.scale))
-        path = self.folder / f"{source.stem}-every-{step}.bin"
+        path = self.folder / f"{source.stem}-every-{step}{source.suffix}"
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
+            if source.suffix == ".fbin":
+                vectors.take_every(source, step, path)
+                return path
             with open(source, "rb") as whole, open(path, "wb") as sample:
                 while record := whole.read(RECORD_BYTES):
                     sample.write(record)
