@@ -22,6 +22,8 @@ import time
 from pathlib import Path
 from typing import Callable, NamedTuple
 
+import stand_ins
+
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "datasets"
 VENV = WORK / "venv"
@@ -144,6 +146,11 @@ def make_gshhg(path, kind):
     write_columns(path, ids, longitude, y[ids] * degrees / 65535.0 - 90.0)
 
 
+def made(name):
+    """The file of a set that others are made from."""
+    return DATASETS[name].path(name)
+
+
 class Dataset(NamedTuple):
     folder: Path
     make: Callable[[Path], None]
@@ -152,6 +159,7 @@ class Dataset(NamedTuple):
     what: str
     licence: str
     sha256: str
+    needs: list = []  # sets that it is made from
 
     def path(self, name):
         return self.folder / f"{name}.bin"
@@ -230,6 +238,56 @@ DATASETS = {
         licence="CC BY-SA 3.0 IGO",
         sha256="ee7e5a3e309513abcc92d8aa65c14194d69b1bc1a85738c18022e657e7480d12",
     ),
+    "water": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.water(path, made("coast"), made("rivers")),
+        data=[],
+        readers=["numpy"],
+        what="for the k-CP paper's water: shore lines and rivers of North America",
+        licence="LGPL-3+",
+        sha256="",
+        needs=["coast", "rivers"],
+    ),
+    "parks": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.around_places(path, made("all-places"), 11_500_000, 0.1, 402),
+        data=[],
+        readers=["numpy"],
+        what="for its parks: points around places of over 1000 people",
+        licence="CC BY 4.0",
+        sha256="",
+        needs=["all-places"],
+    ),
+    "buildings": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.around_places(path, made("all-places"), 114_700_000, 0.05, 403),
+        data=[],
+        readers=["numpy"],
+        what="for its buildings: points around places of over 1000 people",
+        licence="CC BY 4.0",
+        sha256="",
+        needs=["all-places"],
+    ),
+    "coordinates-1": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.coordinates(path, made("rivers")),
+        data=[],
+        readers=["numpy"],
+        what="for its coordinates #1: rivers and canals, thinned",
+        licence="LGPL-3+",
+        sha256="",
+        needs=["rivers"],
+    ),
+    "centroids-1": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.around_places(path, made("all-places"), 562_302, 0.1, 404),
+        data=[],
+        readers=["numpy"],
+        what="for its centroids #1: points around places of over 1000 people",
+        licence="CC BY 4.0",
+        sha256="",
+        needs=["all-places"],
+    ),
 }
 
 
@@ -307,6 +365,8 @@ def main():
     unknown = [name for name in names if name not in DATASETS]
     if unknown:
         raise Failure(f"no set is called {unknown[0]}: see datasets.py list")
+    needed = [other for name in names for other in DATASETS[name].needs if not made(other).exists()]
+    names = list(dict.fromkeys(needed + names))
     enter_environment(names)
     return 0 if all([make(name) for name in names]) else 1
 

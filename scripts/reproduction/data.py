@@ -10,6 +10,8 @@ from typing import NamedTuple
 from . import vectors
 from .failure import Failure
 
+CLUSTERED = ("clustered", "bytes")
+POINTS_OF_A_CLUSTER = 20_000  # at scale 1: neighbours of the largest search distance lie in it
 RECORD_BYTES = 32  # u64 id, f64 x, y, z
 
 
@@ -64,16 +66,27 @@ class Vectors(NamedTuple):
     seed: int
     draw: int = 0
     own: bool = False  # made by the paper in this way too
+    share: int = 1  # of `count`, one point in so many
+
+    @property
+    def clusters(self):
+        return max(1, round(self.count / POINTS_OF_A_CLUSTER))
+
+    def queries(self, share):
+        """Other points of the same clusters, so many times fewer."""
+        return self._replace(draw=1, share=share)
 
     def describe(self):
-        what = f"{self.kind} points in {self.dimensions} dimensions, seed {self.seed} (NumPy)"
+        kind = f"{self.kind}, {self.clusters} clusters," if self.kind in CLUSTERED else self.kind
+        what = f"{kind} points in {self.dimensions} dimensions, seed {self.seed} (NumPy)"
         return what if self.own else f"stand-in for {self.name}: {what}"
 
     def file_name(self, count):
-        return f"{self.kind}-{self.dimensions}d-{count}-seed{self.seed}-draw{self.draw}.fbin"
+        kind = f"{self.kind}{self.clusters}" if self.kind in CLUSTERED else self.kind
+        return f"{kind}-{self.dimensions}d-{count}-seed{self.seed}-draw{self.draw}.fbin"
 
     def make(self, _, path, count):
-        vectors.write(path, self.kind, count, self.dimensions, self.seed, self.draw)
+        vectors.write(path, self.kind, count, self.dimensions, self.seed, self.draw, self.clusters)
 
 
 class Values(NamedTuple):
@@ -105,12 +118,16 @@ class Sites(NamedTuple):
     def file_name(self, count):
         return f"sites-{count}-seed{self.seed}.bin"
 
-    def make(self, _, path, count):
+    def records(self):
+        """(x, y, weight) of each."""
         source = random.Random(self.seed)
-        with open(path, "wb") as file:
-            for i in range(count):
-                x, y, weight = source.random(), source.random(), source.randint(1, 15)
-                file.write(struct.pack("<Qddd", i, x, y, weight))
+        return [
+            (source.random(), source.random(), source.randint(1, 15)) for _ in range(self.count)
+        ]
+
+    def make(self, _, path, __):
+        packed = (struct.pack("<Qddd", i, *record) for i, record in enumerate(self.records()))
+        path.write_bytes(b"".join(packed))
 
 
 class Choice(NamedTuple):
@@ -134,6 +151,36 @@ class Choice(NamedTuple):
         path.write_text("".join(f"{i}\n" for i in self.ids()))
 
 
+class Nearest(NamedTuple):
+    """Ids of the sites that are nearest to the middle of the square."""
+
+    count: int
+    sites: Sites
+    is_scaled = False
+
+    def describe(self):
+        return f"the {self.count} nearest to the middle, of {self.sites.describe()}"
+
+    def file_name(self, count):
+        return f"nearest-{count}-of-{self.sites.count}-seed{self.sites.seed}.txt"
+
+    def ids(self):
+        places = self.sites.records()
+
+        def squared_distance(i):
+            return (places[i][0] - 0.5) ** 2 + (places[i][1] - 0.5) ** 2
+
+        return sorted(sorted(range(len(places)), key=squared_distance)[: self.count])
+
+    def make(self, _, path, __):
+        path.write_text("".join(f"{i}\n" for i in self.ids()))
+
+
+def is_scaled(data):
+    """Whether --scale takes a share of its points."""
+    return getattr(data, "is_scaled", True)
+
+
 def _run(kcp, *words):
     command = [kcp, *map(str, words), "--quiet"]
     made = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
@@ -150,8 +197,8 @@ class Store:
 
     def count(self, data):
         """Points of the generated set."""
-        is_scaled = getattr(data, "is_scaled", True)
-        return max(1, round(data.count * self.scale)) if is_scaled else data.count
+        scale = self.scale if is_scaled(data) else 1
+        return max(1, round(data.count / getattr(data, "share", 1) * scale))
 
     def path(self, data):
         """An absolute path."""

@@ -5,15 +5,13 @@ it. Sites and choices are random, as there."""
 
 import csv
 import io
-import json
 import struct
-import subprocess
 import tempfile
 from pathlib import Path
 
-from .data import Choice, Sites
-from .failure import Failure
+from .data import Choice, Nearest, Sites
 from .item import Item, Picture, Place
+from .measure import ask
 from .measures import time_of
 from .statements import Statement
 
@@ -66,8 +64,8 @@ def times():
             Place(sites, "feasible partners", {"algo": "influence-partners", **asked}),
         ],
         sweeps=[
-            {"method": ["pairs", "sparse"]},
             {"method": ["pairs"], "device": "cpu", "threads": 1},
+            {"method": ["pairs", "sparse"]},
         ],
         x="place",
         x_label="query",
@@ -114,23 +112,6 @@ def gpu_gains(place, gpu_ms, cpu_ms):
 # --- pictures -------------------------------------------------------------------------------------
 
 
-def ask(kcp, folder, device, files, words):
-    done = subprocess.run(
-        [kcp, "query", *map(str, words), "--device", device, "--quiet", *files],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise Failure(done.stderr.strip() or f"kcp ended with exit code {done.returncode}")
-    return done.stdout
-
-
-def read_sites(path):
-    return [[x, y, weight] for _, x, y, weight in struct.iter_unpack("<Qddd", path.read_bytes())]
-
-
 REGION_CELLS = 200
 K1, K2 = 5, 2  # of Figure 1
 
@@ -143,8 +124,7 @@ def region_of(kcp, store, device, k, shown):
         path = Path(scratch) / "map.asc"
         words = ["--algo", "influence-pairs", "--k", k[0], "--k2", k[1], "--domain", "0,0,1,1"]
         words += ["--grid", cells, "--p-select", 0, "--q-select", 0, "--map", path]
-        names = [file.name for file in files]
-        ask(kcp, files[0].parent, device, names, [*words, "--map-show", shown])
+        ask(kcp, files, device, *words, "--map-show", shown)
         lines = path.read_text().splitlines()[5:]
     return ["".join(line.split()) for line in lines]
 
@@ -177,7 +157,7 @@ def make_regions(kcp, store, device):
         "p": p,
         "q": q,
         "parts": parts[p],
-        "sites": [read_sites(store.path(Sites(30, seed))) for seed in (311, 312)],
+        "sites": [Sites(30, seed).records() for seed in (311, 312)],
         "five": fives[p],
         "two": region_of(kcp, store, device, (K1, K2), f"q:{q}"),
         "common": commons[q],
@@ -246,13 +226,10 @@ def make_density(kcp, store, device):
     """The domain, and the weight that kcp finds in it."""
     files = [store.path(Sites(count, seed)) for count, seed in ((100, 321), (100, 322))]
     density = store.path(Density())
-    with tempfile.TemporaryDirectory() as scratch:
-        report = Path(scratch) / "report.json"
-        words = ["--algo", "influence-pairs", "--k", 15, "--k2", 15, "--density", density.name]
-        words += ["--density-is", "count", "--json", report]
-        ask(kcp, files[0].parent, device, [file.name for file in files], words)
-        parameters = json.loads(report.read_text())["results"][0]["parameters"]
-    return {"cells": count_places(), "total_weight": parameters["total_weight"]}
+    words = ["--algo", "influence-pairs", "--k", 15, "--k2", 15, "--density", density.name]
+    report = ask(kcp, files, device, *words, "--density-is", "count")[1]
+    total = report["results"][0]["parameters"]["total_weight"]
+    return {"cells": count_places(), "total_weight": total}
 
 
 def weight_is_kept(kept):
@@ -283,23 +260,22 @@ def density():
     )
 
 
-P_CHOSEN, Q_CHOSEN = Choice(25, 100, 323), Choice(10, 100, 324)
+# Q' lies together, as facilities of which one site may serve all.
+P_CHOSEN, Q_CHOSEN = Choice(25, 100, 327), Nearest(10, Sites(100, 322))
 
 
 def make_partners(kcp, store, device):
     files = [store.path(Sites(100, seed)) for seed in (321, 322)]
-    names = [file.name for file in files]
     words = ["--k", 15, "--k2", 15, "--density", store.path(Density()).name, "--density-is", "count"]
     words += ["--p-select", store.path(P_CHOSEN).name, "--q-select", store.path(Q_CHOSEN).name]
-    folder = files[0].parent
 
     def answer(*more):
-        return list(csv.DictReader(io.StringIO(ask(kcp, folder, device, names, [*words, *more]))))
+        return list(csv.DictReader(io.StringIO(ask(kcp, files, device, *words, *more)[0])))
 
     partners = answer("--algo", "influence-partners", "--min-weight", LEAST_WEIGHT)
     areas = answer("--algo", "influence-pairs", "--min-weight", LEAST_WEIGHT)
     return {
-        "sites": [read_sites(file) for file in files],
+        "sites": [Sites(100, seed).records() for seed in (321, 322)],
         "p_chosen": P_CHOSEN.ids(),
         "q_chosen": Q_CHOSEN.ids(),
         "partners": [int(row["id"]) for row in partners],

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from .data import Values
 from .failure import Failure
 
 # Options that no right answer depends on: what is left of a configuration is its question.
@@ -182,19 +183,37 @@ def _run_queries(kcp, sweep, files, report, clock):
     return missing
 
 
-def find_eps(kcp, files, neighbours, device):
-    """The eps that kcp finds by sampling for so many neighbours of a query."""
+def ask(kcp, files, device, *words):
+    """What one query prints, and its report."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.json"
-        asked = ["--algo", "rt-hiss", "--selectivity", f"{neighbours:g}", "--device", device]
-        command = [kcp, "query", *asked, "--quiet", "--json", str(report), *names_of(files)]
-        print("\n$", " ".join(without_folders(command)), flush=True)
+        asked = [*map(str, words), "--device", device, "--quiet", *names_of(files)]
         done = subprocess.run(
-            command, cwd=files[0].parent, capture_output=True, text=True, check=False
+            [kcp, "query", *asked, "--json", str(report)],
+            cwd=files[0].parent,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             raise Failure(done.stderr.strip() or f"kcp ended with exit code {done.returncode}")
-        return repr(json.loads(report.read_text())["results"][0]["answer"]["eps"])
+        return done.stdout, json.loads(report.read_text())
+
+
+def find_eps(kcp, files, neighbours, device):
+    """The eps that kcp finds by sampling for so many neighbours of a query."""
+    words = ["--algo", "rt-hiss", "--selectivity", f"{neighbours:g}"]
+    print("\n$ kcp query", *words, *names_of(files), flush=True)
+    return repr(ask(kcp, files, device, *words)[1]["results"][0]["answer"]["eps"])
+
+
+def head_of(kcp, store, device):
+    """Tool, machine and device, by a query of nearly nothing."""
+    report = ask(kcp, [store.path(Values(1, 1))], device, "--k", 1)[1]
+    store.used.clear()
+    context = {name: value for name, value in report["context"].items() if name != "argv"}
+    context.pop("host")
+    return {"tool": report["tool"], "context": context, "results": []}
 
 
 def write_json(path, value):
@@ -218,18 +237,24 @@ def results_of(report, sweeps, files):
     """Those of the report that belong to the sweeps: others are of other runs or items."""
     if not report.exists():
         return []
-    wanted = [options for sweep in sweeps for options in configurations(sweep)]
     return [
         result
         for result in json.loads(report.read_text())["results"]
-        if result["options"] in wanted and result["argv"][-len(files) :] == names_of(files)
+        if result["options"] in in_order(sweeps) and result["argv"][-len(files) :] == names_of(files)
     ]
+
+
+def in_order(sweeps):
+    return [options for sweep in sweeps for options in configurations(sweep)]
 
 
 def collect(report, sweeps, files, missing):
     """The report of one place: without the folders of this machine, answers compared."""
     whole = json.loads(report.read_text()) if report.exists() else {}
-    results = check_answers(report, results_of(report, sweeps, files)) + missing
+    order = in_order(sweeps)
+    results = check_answers(report, sorted(
+        results_of(report, sweeps, files) + missing, key=lambda one: order.index(one["options"])
+    ))
     if whole.get("context"):
         whole["context"].pop("host", None)
         lines = [["kcp", "query" if "out" in sweep else "bench", *arguments_of(sweep)] for sweep in sweeps]

@@ -39,7 +39,7 @@ def counted(title, name):
 BATCHES = counted("batches", "batches")
 DOWNLOADED = Measure(
     "bytes from the device in MB",
-    lambda row: (row.facts.get("downloaded_bytes") or 0) / 1e6,
+    lambda row: row.facts["downloaded_bytes"] / 1e6 if row.device_bytes else None,
     lambda value: f"{value:,.1f}",
 )
 NEIGHBOURS = Measure(

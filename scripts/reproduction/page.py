@@ -22,9 +22,13 @@ def _pivot(item, figures, cell):
 def tables(item, figures, measures):
     """A table for each measure; the speed-ups, as in the papers' tables, behind the times."""
 
+    stopped = {(row.variant, row.x): row.stopped_s for row in figures.rows if row.stopped_s}
+
     def of(measure):
         def cell(variant, x):
             row = figures.by_place.get((variant, x))
+            if not row and (variant, x) in stopped and measure is measures[0]:
+                return f"over {measure.text(stopped[variant, x] * 1e3)}"
             value = measure.value(row) if row else None
             return None if value is None else measure.text(value)
 

@@ -1,5 +1,7 @@
 """The plots: PNG and SVG of each item."""
 
+import textwrap
+
 import matplotlib
 import numpy
 
@@ -36,7 +38,8 @@ def save(figure, stem):
 
 
 def finish(figure, title, footer):
-    figure.suptitle(title, fontsize=11)
+    wide = round(11 * figure.get_figwidth())  # characters of that size in a line
+    figure.suptitle("\n".join(textwrap.wrap(title, wide)), fontsize=11)
     figure.text(0.01, 0.01, footer, fontsize=7, color="#444444", va="bottom")
     figure.tight_layout(rect=(0, 0.05, 1, 0.98))
 

@@ -1,13 +1,12 @@
 """Measures an item: what it needs is made and run, and OUT/NAME.json written."""
 
 import json
-import subprocess
 from datetime import datetime, timezone
 
-from .data import Synthetic
+from .data import Synthetic, is_scaled
 from .failure import Failure
 from .item import Item, Picture
-from .measure import collect, configurations, find_eps, run_sweep, write_json
+from .measure import collect, configurations, find_eps, head_of, run_sweep, write_json
 
 
 def stem_of(item, distribution):
@@ -83,21 +82,27 @@ def measure_place(item, place, options, kcp, store, clock):
     sweeps, missing = [], []
     for sweep in item.sweeps:
         asked = {name: value for name, value in sweep.items() if name != "most-pairs"}
-        asked = {n: str(v(store.scale)) if callable(v) else v for n, v in asked.items()}
+        asked = {n: v(store.scale) if callable(v) else v for n, v in asked.items()}
         asked = {**asked, **own, **common_options(item, options), **asked}
+        sweeps.append(asked)
         if is_too_large(sweep, points):
             left = left_out(sweep, asked)
         else:
-            sweeps.append(asked)
             left = run_sweep(kcp, asked, files, report, clock)
         missing += [{**result, "datasets": [{"n": n} for n in points]} for result in left]
     return collect(report, sweeps, files, missing)
 
 
+def takes_scale(item):
+    return isinstance(item, Item) and any(
+        is_scaled(data) for place in item.places for data in place.files
+    )
+
+
 def measure(item, options, kcp, store, clock):
     conditions = {
         "item": item.name,
-        "scale": store.scale,
+        "scale": store.scale if takes_scale(item) else 1,
         "kernel": options.kernel if takes_kernel(item) else None,
         "distribution": options.distribution,
         "sets": options.sets,
@@ -107,8 +112,7 @@ def measure(item, options, kcp, store, clock):
     reports = []
     if isinstance(item, Picture):
         conditions["measured"] = item.make(kcp, store, options.device)
-        version = subprocess.run([kcp, "version"], capture_output=True, text=True, check=True)
-        conditions["tool"] = version.stdout.splitlines()[0]
+        reports.append(head_of(kcp, store, options.device))
     else:
         for place in item.places:
             reports.append(measure_place(item, place, options, kcp, store, clock))

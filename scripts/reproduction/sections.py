@@ -10,10 +10,8 @@ from .measure import rows_of
 from .statements import Figures
 
 
-def machine(reports, conditions):
+def machine(reports):
     """One line: device, CPU, program."""
-    if "tool" in conditions:
-        return conditions["tool"]
     ran = [report for report in reports if "context" in report]
     # A sweep may ask for the CPU beside a GPU: the device is that of the reports that had one.
     report = next((report for report in ran if report["context"]["gpu"]), ran[0])
@@ -24,7 +22,7 @@ def machine(reports, conditions):
 
 
 def condition_lines(conditions, reports):
-    lines = [f"- {conditions['date']}, {machine(reports, conditions)}"]
+    lines = [f"- {conditions['date']}, {machine(reports)}"]
     if conditions["scale"] != 1:
         lines.append(
             f"- {conditions['scale']:g} of the paper's points: the verdicts are of this run"
@@ -48,7 +46,7 @@ def commands(reports):
 
 
 def footer_of(conditions, reports):
-    return f"{machine(reports, conditions)}, {conditions['date']}, scale {conditions['scale']:g}"
+    return f"{machine(reports)}, {conditions['date']}, scale {conditions['scale']:g}"
 
 
 def section_of_picture(item, stem, saved, out, store):
@@ -67,7 +65,9 @@ def section_of_times(item, stem, saved, out, _):
         row for number, report in enumerate(reports) for row in rows_of(report, item, number, phase)
     ]
     figures = Figures(rows)
-    measures = item.measures(rows, phase)
+    first, *others = item.measures(rows, phase)
+    ran = [row for row in rows if row.ran]
+    measures = [first] + [m for m in others if any(m.value(row) is not None for row in ran)]
     scaled = f" ({conditions['scale']:g} of the points)" if conditions["scale"] != 1 else ""
     is_stand_in = any(what.startswith("stand-in") for what in conditions["data"].values())
     title = f"{', '.join(item.names)}: {item.title}{', stand-ins' * is_stand_in}{scaled}"

@@ -6,43 +6,42 @@ version of NumPy, whose streams may change with it)."""
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-CLUSTERS = 200
 BLOCK_ROWS = 1 << 16
 EXPONENTIAL_RATE = 40  # lambda, RT-HiSS V-I
 
 
-def _clustered(numpy, dimensions, seed):
+def _clustered(numpy, dimensions, seed, clusters):
     """Gaussian clusters of standard deviation 0.01 to 0.06 around centres in the unit cube, scales
     of the dimensions falling from 1 to 0.2."""
     source = numpy.random.default_rng([seed, 0])
-    centres = source.random((CLUSTERS, dimensions))
-    deviations = source.uniform(0.01, 0.06, CLUSTERS)
+    centres = source.random((clusters, dimensions))
+    deviations = source.uniform(0.01, 0.06, clusters)
     scales = numpy.linspace(1, 0.2, dimensions)
 
     def block(stream, rows):
-        cluster = stream.integers(0, CLUSTERS, rows)
+        cluster = stream.integers(0, clusters, rows)
         noise = stream.standard_normal((rows, dimensions)) * deviations[cluster][:, None]
         return (centres[cluster] + noise) * scales
 
     return block
 
 
-def _blocks(numpy, kind, dimensions, seed):
+def _blocks(numpy, kind, dimensions, seed, clusters):
     if kind == "exponential":
         return lambda stream, rows: stream.exponential(1 / EXPONENTIAL_RATE, (rows, dimensions))
     if kind == "uniform":
         return lambda stream, rows: stream.random((rows, dimensions))
-    clustered = _clustered(numpy, dimensions, seed)
+    clustered = _clustered(numpy, dimensions, seed, clusters)
     if kind == "bytes":  # whole numbers from 0 to 255, as SIFT has them
         return lambda stream, rows: numpy.clip(numpy.rint(clustered(stream, rows) * 255), 0, 255)
     return clustered
 
 
-def write(path, kind, rows, dimensions, seed, draw):
+def write(path, kind, rows, dimensions, seed, draw, clusters):
     """`draw`: another one gives other points of the same clusters."""
     import numpy
 
-    block = _blocks(numpy, kind, dimensions, seed)
+    block = _blocks(numpy, kind, dimensions, seed, clusters)
 
     def make(first):
         stream = numpy.random.default_rng([seed, 1 + draw, first // BLOCK_ROWS])
