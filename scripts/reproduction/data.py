@@ -1,6 +1,7 @@
 """The point sets, vectors, sites and arrays of the experiments: generated, or files that the user
 has."""
 
+import hashlib
 import random
 import struct
 import subprocess
@@ -12,6 +13,7 @@ from .failure import Failure
 
 CLUSTERED = ("clustered", "bytes")
 POINTS_OF_A_CLUSTER = 20_000  # at scale 1: neighbours of the largest search distance lie in it
+REAL_STAND_INS = Path(__file__).resolve().parents[2] / "datasets" / "large"
 RECORD_BYTES = 32  # u64 id, f64 x, y, z
 
 
@@ -188,6 +190,15 @@ def _run(kcp, *words):
         raise Failure(made.stderr.strip() or f"kcp {words[0]} failed")
 
 
+def provenance(source):
+    """What a given file is: its name, and its checksum, since nothing else is known of it."""
+    digest = hashlib.sha256()
+    with open(source, "rb") as file:
+        while block := file.read(1 << 22):
+            digest.update(block)
+    return f"{Path(source).name}, sha256 {digest.hexdigest()}"
+
+
 class Store:
     """Makes each set once, in `folder` (absolute)."""
 
@@ -204,7 +215,9 @@ class Store:
         """An absolute path."""
         source = self.given.get(getattr(data, "name", None))
         if source is not None and getattr(data, "draw", 0) == 0:
-            path, what = self._sample(source), f"{data.name}: {Path(source).name}"
+            path, what = self._sample(source), f"{data.name}: {provenance(source)}"
+            if Path(source).resolve().parent == REAL_STAND_INS:
+                what = f"stand-in for {what}, made by scripts/datasets/datasets.py {data.name}"
         else:
             path, what = self.folder / data.file_name(self.count(data)), data.describe()
             if not path.exists():

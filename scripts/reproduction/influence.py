@@ -215,9 +215,7 @@ def regions():
                 "even connected",
                 regions_come_apart,
             ),
-            Statement(
-                "2.1", "C_{k,k'}(p, q, P, Q) = I_k(p, P) ∩ I_k'(q, Q)", common_is_shared
-            ),
+            Statement("2.1", "C_{k,k'}(p, q, P, Q) = I_k(p, P) ∩ I_k'(q, Q)", common_is_shared),
         ],
     )
 
@@ -266,7 +264,8 @@ P_CHOSEN, Q_CHOSEN = Choice(25, 100, 327), Nearest(10, Sites(100, 322))
 
 def make_partners(kcp, store, device):
     files = [store.path(Sites(100, seed)) for seed in (321, 322)]
-    words = ["--k", 15, "--k2", 15, "--density", store.path(Density()).name, "--density-is", "count"]
+    words = ["--k", 15, "--k2", 15]
+    words += ["--density", store.path(Density()).name, "--density-is", "count"]
     words += ["--p-select", store.path(P_CHOSEN).name, "--q-select", store.path(Q_CHOSEN).name]
 
     def answer(*more):

@@ -5,7 +5,8 @@ from matplotlib import colors, pyplot
 from .plots import finish, save
 
 REGION_COLOURS = ["#f4f4f4", "#9ecae1", "#fcae91", "#41ab5d"]  # none, of P, of Q, of both
-P_COLOUR, Q_COLOUR, ANSWER_COLOUR, GREY, GREEN = "#cb181d", "#2171b5", "#ff7f0e", "#9a9a9a", "#2ca02c"
+P_COLOUR, Q_COLOUR, ANSWER_COLOUR = "#cb181d", "#2171b5", "#ff7f0e"
+GREY, GREEN = "#9a9a9a", "#2ca02c"
 
 
 def _scatter(axes, sites, ids, marker, colour, label, size=28):
@@ -22,7 +23,7 @@ def _scatter(axes, sites, ids, marker, colour, label, size=28):
     )
 
 
-def _unit_square(axes, title, label="x and y: the unit square"):
+def _unit_square(axes, title):
     axes.set(title=title, xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="x", ylabel="y")
     axes.title.set_fontsize(9)
 
@@ -38,7 +39,9 @@ def draw_regions(kept, title, footer, stem):
     shades = colors.ListedColormap(REGION_COLOURS)
     for axes, (name, heading) in zip(row, panels):
         cells = [[int(cell) for cell in line] for line in kept[name]]
-        axes.imshow(cells, shades, vmin=-0.5, vmax=3.5, extent=(0, 1, 0, 1), interpolation="nearest")
+        axes.imshow(
+            cells, shades, vmin=-0.5, vmax=3.5, extent=(0, 1, 0, 1), interpolation="nearest"
+        )
         if name != "two":
             _scatter(axes, kept["sites"][0], range(len(kept["sites"][0])), "s", P_COLOUR, "P", 12)
             _scatter(axes, kept["sites"][0], [p], "s", "black", f"site {p} of P", 60)

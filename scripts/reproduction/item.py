@@ -22,6 +22,10 @@ class Place(NamedTuple):
     options: dict = {}
 
 
+def algorithm_and_buffer(options, _):
+    return options.get("algo", "auto"), options.get("buffer", "")
+
+
 class Item(NamedTuple):
     names: tuple  # the first is that of the files
     paper: str
@@ -34,7 +38,7 @@ class Item(NamedTuple):
     statements: list
     measures: Callable  # of the rows and the phase: the list of Measure
     runs: int = 10  # when the user does not say
-    label: Callable = lambda options, place: (options.get("algo", "auto"), options.get("buffer", ""))
+    label: Callable = algorithm_and_buffer  # (options, place): what a row is called
     shares: tuple = ()  # (name, value of a row): parts of the time, drawn on one another
     phase: str = None  # the time that its paper gives, whatever the user asks for
 
@@ -69,4 +73,3 @@ class Picture(NamedTuple):
     @property
     def name(self):
         return self.names[0]
-

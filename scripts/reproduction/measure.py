@@ -84,7 +84,9 @@ def configurations(sweep):
 
 
 def arguments_of(options):
-    return [word for name, value in options.items() for word in (f"--{name}", ",".join(listed(value)))]
+    return [
+        word for name, value in options.items() for word in (f"--{name}", ",".join(listed(value)))
+    ]
 
 
 def run_sweep(kcp, sweep, files, report, clock):
@@ -240,7 +242,8 @@ def results_of(report, sweeps, files):
     return [
         result
         for result in json.loads(report.read_text())["results"]
-        if result["options"] in in_order(sweeps) and result["argv"][-len(files) :] == names_of(files)
+        if result["options"] in in_order(sweeps)
+        and result["argv"][-len(files) :] == names_of(files)
     ]
 
 
@@ -252,18 +255,21 @@ def collect(report, sweeps, files, missing):
     """The report of one place: without the folders of this machine, answers compared."""
     whole = json.loads(report.read_text()) if report.exists() else {}
     order = in_order(sweeps)
-    results = check_answers(report, sorted(
-        results_of(report, sweeps, files) + missing, key=lambda one: order.index(one["options"])
-    ))
+    results = results_of(report, sweeps, files) + missing
+    results.sort(key=lambda result: order.index(result["options"]))
+    check_answers(report, results)
     if whole.get("context"):
         whole["context"].pop("host", None)
-        lines = [["kcp", "query" if "out" in sweep else "bench", *arguments_of(sweep)] for sweep in sweeps]
+        lines = [
+            ["kcp", "query" if "out" in sweep else "bench", *arguments_of(sweep)]
+            for sweep in sweeps
+        ]
         whole["context"]["argv"] = [line + names_of(files) for line in lines]
     return {**whole, "results": results}
 
 
 def check_answers(report, results):
-    """Equal questions have equal answers: "checked" is first or yes."""
+    """Equal questions have equal answers: "checked" becomes first or yes."""
     firsts = {}
     for result in results:
         if result["status"] != "ok":
@@ -275,7 +281,6 @@ def check_answers(report, results):
         result["checked"] = "yes" if question in firsts else "first"
         if firsts.setdefault(question, checksum) != checksum:
             raise Failure(f"{report}: a wrong answer; nothing is made of these figures")
-    return results
 
 
 def rows_of(report, item, number, phase):

@@ -23,7 +23,9 @@ def time_of(phase):
 def memory_of(rows):
     kind = "device" if any(row.device_bytes for row in rows) else "host"
     return Measure(
-        f"peak {kind} memory in MB", lambda row: row.memory_bytes / 1e6, lambda value: f"{value:,.1f}"
+        f"peak {kind} memory in MB",
+        lambda row: row.memory_bytes / 1e6,
+        lambda value: f"{value:,.1f}",
     )
 
 

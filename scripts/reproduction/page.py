@@ -42,9 +42,7 @@ def tables(item, figures, measures):
     parts = [times]
     if item.baseline:
         same = " with the same buffer" if any(row.buffer for row in figures.rows) else ""
-        parts.append(
-            f"Speed-up over {item.baseline}{same}:\n\n{_pivot(item, figures, speedup)}"
-        )
+        parts.append(f"Speed-up over {item.baseline}{same}:\n\n{_pivot(item, figures, speedup)}")
     if item.shares:
         parts.append(_shares(item, figures))
     return "\n\n".join(parts + others)
@@ -102,15 +100,14 @@ FACTS = "eps pairs selectivity batches primitives intersections rechecks read_s"
 def write_csv(path, rows):
     facts = [name for name in FACTS if any(row.facts.get(name) is not None for row in rows)]
     phases = list(dict.fromkeys(name for row in rows for name in row.facts.get("phases", {})))
+    header = (
+        "place algorithm buffer k d1_points d2_points status reason samples median_s min_s max_s "
+        "kernel_median_s distance_evaluations peak_host_bytes peak_device_bytes"
+    ).split()
+    header += [*facts, *(f"phase_{name}" for name in phases), "checksum", "checked"]
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(
-            "place algorithm buffer k d1_points d2_points status reason samples median_s min_s "
-            "max_s kernel_median_s distance_evaluations peak_host_bytes peak_device_bytes checksum "
-            "checked".split()
-            + facts
-            + [f"phase_{name}" for name in phases]
-        )
+        writer.writerow(header)
         for row in rows:
             counts = [*row.counts, "", ""][:2]
             figures = [row.median_s, row.minimum_s, row.maximum_s, row.kernel_s, row.evaluations]
@@ -119,7 +116,8 @@ def write_csv(path, rows):
                 figures = [""] * len(figures)
             writer.writerow(
                 [row.place, row.algorithm, row.buffer, row.k, *counts, row.status, row.reason]
-                + [row.samples, *figures, row.checksum, row.checked]
+                + [row.samples, *figures]
                 + [row.facts.get(name, "") for name in facts]
                 + [row.facts.get("phases", {}).get(name, "") for name in phases]
+                + [row.checksum, row.checked]
             )

@@ -270,7 +270,7 @@ def evaluates_less(variant, baseline, ending=""):
     return judge
 
 
-def throughput_grows(variant, baseline, least, most):
+def throughput_grows(variant, baseline, least):
     """Distances a second in the refinement, largest search distance."""
 
     def judge(figures):

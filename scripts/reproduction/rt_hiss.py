@@ -6,7 +6,6 @@ cuVS-Brute, one point a primitive for RTNN, the grid (CPU) for GDS-Join."""
 import math
 
 from . import range_statements as say
-from .data import Vectors
 from .item import Item, Place
 from .measures import (
     BATCHES,
@@ -21,29 +20,9 @@ from .measures import (
     time_of,
     with_time,
 )
+from .rt_sets import DISTANCES, THREE_D, places
 from .statements import Statement
 
-# Table I: the sizes and dimensions that the sets' own pages give; the paper's text has their range,
-# 288K to 11.6M points, d from 18 to 128.
-SETS = [
-    Vectors("WEC", 288_000, 49, "clustered", 201),
-    Vectors("MSD", 515_345, 90, "clustered", 202),
-    Vectors("SuSy", 5_000_000, 18, "clustered", 203),
-    Vectors("Higgs", 11_000_000, 28, "clustered", 204),
-    Vectors("BigCross", 11_620_300, 57, "clustered", 205),
-    Vectors("Sift", 11_164_866, 128, "bytes", 206),
-]
-USUAL = ("WEC", "MSD")  # those that one GPU joins in every variant within minutes
-# Table V names the 3-D sets; what we have of it gives no sizes: a million is this project's choice.
-THREE_D = [
-    Vectors("Ionosphere", 1_000_000, 3, "clustered", 211),
-    Vectors("Gaia", 1_000_000, 3, "clustered", 212),
-    Vectors("Uniform", 1_000_000, 3, "uniform", 213, own=True),
-    Vectors("Exponential", 1_000_000, 3, "exponential", 214, own=True),
-]
-REAL_SETS = SETS + THREE_D[:2]
-
-DISTANCES = {"s": 2**8, "m": 2**10, "l": 2**12}  # neighbours of a query on average (V-B)
 PAPER = {"algo": "rt-hiss", "refine": "shared-both", "index": "bvh"}
 OWN = {"algo": "rt-hiss"}  # this project's choice of everything
 VARIANTS = ["shared-both", "shared-primitive", "shared-query", "shared-none"]
@@ -58,14 +37,6 @@ PARTS = {
     "compression and copy": ("compact", "copy"),
     "other grouping and index": ("reorder", "primitives", "rearrange", "index"),
 }
-
-
-def places(sets, distances="sml"):
-    return [
-        Place((data,), f"{data.name} {distance}", {"selectivity": DISTANCES[distance]})
-        for data in sets
-        for distance in distances
-    ]
 
 
 def labelled(key, names):
@@ -159,7 +130,11 @@ def grouping(sets):
                 "A minimum speedup of 16.2× (WEC with ε_l)",
                 say.faster_everywhere(point, grouped, 16.2),
             ),
-            ("V-E", "A maximum speedup of 130.6× (SuSy with ε_l)", say.reaches(point, grouped, 130.6)),
+            (
+                "V-E",
+                "A maximum speedup of 130.6× (SuSy with ε_l)",
+                say.reaches(point, grouped, 130.6),
+            ),
             (
                 "V-E",
                 "An average speedup of 42.4× across all datasets and search distances",
@@ -206,7 +181,7 @@ def refinement(sets):
                 "V-K, Table VII",
                 "RT-HiSS achieves 2.06× to 4.34× compute throughput improvement compared to the "
                 "baseline (ε_l)",
-                say.throughput_grows(both, none, 2.06, 4.34),
+                say.throughput_grows(both, none, 2.06),
             ),
             (
                 "V-K, Table VII",
@@ -486,15 +461,16 @@ def semi_joins(sets):
             ("II-A", "… and shared memory", say.faster_everywhere("shared-none", "rt-hiss")),
         ],
         baseline="point-a-primitive",
-        label=lambda options, place: ("shared-none", "")
-        if options.get("refine") == "shared-none"
-        else label_of_algorithm(options, place),
+        label=lambda options, place: (
+            ("shared-none", "")
+            if options.get("refine") == "shared-none"
+            else label_of_algorithm(options, place)
+        ),
     )
 
 
-def items(names):
-    """In the order of the paper; `names` of the sets that take part."""
-    sets = [data for data in SETS if data.name in names]
+def items(sets):
+    """In the order of the paper."""
     makers = [result_forms, against_others, three_dimensions, pruning, heights, grouping]
     makers += [refinement, shares, dimensions_order, work, semi_joins]
     return [make(sets) for make in makers]

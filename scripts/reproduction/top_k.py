@@ -11,7 +11,7 @@ def items():
     return [
         Item(
             names=("top-k",),
-            paper="top-k slides",
+            paper="top-k",
             title="first k of 2^20 values (the slides do not say how many): sort against bitonic",
             places=[Place((Values(1 << 20, 40),))],
             sweeps=[{"algo": ["sort", "bitonic", "select"], "k": [32, 64, 128, 256, 512, 1024]}],

@@ -1,4 +1,4 @@
-"""Vectors in many dimensions as .fbin files: i32 rows, i32 columns, then binary32 values, row by row.
+"""Vectors in many dimensions as .fbin files: i32 rows, i32 columns, binary32 values row by row.
 
 Made in blocks, each from its own seed, so that any number of threads gives the same bytes (of one
 version of NumPy, whose streams may change with it)."""
@@ -6,8 +6,19 @@ version of NumPy, whose streams may change with it)."""
 import os
 from concurrent.futures import ThreadPoolExecutor
 
+from .failure import Failure
+
 BLOCK_ROWS = 1 << 16
 EXPONENTIAL_RATE = 40  # lambda, RT-HiSS V-I
+
+
+def _numpy():
+    """Not at the top: what needs no vectors does without it."""
+    try:
+        import numpy
+    except ModuleNotFoundError as missing:
+        raise Failure("vectors need NumPy, which this Python has not") from missing
+    return numpy
 
 
 def _clustered(numpy, dimensions, seed, clusters):
@@ -39,8 +50,7 @@ def _blocks(numpy, kind, dimensions, seed, clusters):
 
 def write(path, kind, rows, dimensions, seed, draw, clusters):
     """`draw`: another one gives other points of the same clusters."""
-    import numpy
-
+    numpy = _numpy()
     block = _blocks(numpy, kind, dimensions, seed, clusters)
 
     def make(first):
@@ -60,8 +70,7 @@ def write(path, kind, rows, dimensions, seed, draw, clusters):
 
 def take_every(source, step, path):
     """Every step-th row of a .fbin file."""
-    import numpy
-
+    numpy = _numpy()
     rows, dimensions = numpy.fromfile(source, "<i4", 2)
     values = numpy.memmap(source, "<f4", "r", 8, (int(rows), int(dimensions)))[::step]
     with open(path, "wb") as file:
