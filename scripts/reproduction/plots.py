@@ -76,6 +76,8 @@ def _set_y(axes, label, values):
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.12g}")
     else:
         axes.set_ylim(0, max(values, default=1) * 1.1 or 1)
+        if all(value == int(value) for value in values):
+            axes.yaxis.set_major_locator(ticker.MaxNLocator(integer=True))
     axes.grid(True, axis="y" if axes.patches else "both", linewidth=0.3)
 
 
@@ -85,7 +87,7 @@ def _style(number, algorithm, buffer):
 
 
 def _draw(axes, item, figures, measure):
-    """Lines over numbers, bars over names. Returns the values."""
+    """Lines over numbers, bars over names. Returns the values, and how far up they were."""
     shown = []
     for number, variant in enumerate(figures.variants):
         rows = [figures.by_place.get((variant, x)) for x in figures.places]
@@ -94,6 +96,8 @@ def _draw(axes, item, figures, measure):
             continue
         x, y = [row.x for row in rows], [measure.value(row) for row in rows]
         shown += y
+        if measure.spread:
+            shown += [value + measure.spread(row)[1] for value, row in zip(y, rows)]
         algorithm, buffer = rows[0].algorithm, rows[0].buffer
         style = _style(number, algorithm, buffer)
         errors = list(zip(*map(measure.spread, rows))) if measure.spread else None
