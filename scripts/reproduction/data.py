@@ -1,6 +1,7 @@
 """The point sets, vectors, sites and arrays of the experiments: generated, or files that the user
 has."""
 
+import functools
 import hashlib
 import random
 import struct
@@ -190,6 +191,7 @@ def _run(kcp, *words):
         raise Failure(made.stderr.strip() or f"kcp {words[0]} failed")
 
 
+@functools.cache
 def provenance(source):
     """What a given file is: its name, and its checksum, since nothing else is known of it."""
     digest = hashlib.sha256()

@@ -13,7 +13,7 @@ SETS = [
     Vectors("BigCross", 11_620_300, 57, "clustered", 205),
     Vectors("Sift", 11_164_866, 128, "bytes", 206),
 ]
-USUAL = ("WEC", "MSD")  # those that one GPU joins in every variant within minutes
+USUAL = ("WEC", "MSD")  # the smaller ones: every variant of the others takes long
 # Table V names the 3-D sets; what we have of it gives no sizes: a million is this project's choice.
 THREE_D = [
     Vectors("Ionosphere", 1_000_000, 3, "clustered", 211),
