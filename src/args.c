@@ -143,6 +143,8 @@ const struct kcp_flag kcp_flags[] = {
      "N", NULL, "1", "timed repetitions"},
     {"warmup", KCP_FLAG_COUNT, QUERY, FIELD(warmup), 0, 1000000,
      "N", NULL, "0", "runs before those that are timed"},
+    {"run-time", KCP_FLAG_REAL, QUERY, FIELD(run_time_s), 0, INFINITY,
+     "S", "seconds", "none", "no further repetition once the timed runs took this long"},
     {"verify", KCP_FLAG_SWITCH, QUERY, FIELD(verify), 0, 0,
      NULL, NULL, "off", "check the answer independently; holds both files in memory"},
     {"floor", KCP_FLAG_SWITCH, QUERY, FIELD(floor), 0, 0,
@@ -207,6 +209,7 @@ struct kcp_request kcp_request_defaults(void) {
                                 .max_distance = INFINITY,
                                 .range = {.eps = NAN, .selectivity = NAN},
                                 .runs = 1,
+                                .run_time_s = INFINITY,
                                 .influence = {.grid = {400, 400}},
                                 .generate = kcp_generate_defaults()};
   return request;

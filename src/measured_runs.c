@@ -15,7 +15,10 @@ enum kcp_status kcp_measure_runs(const struct kcp_request *request, struct kcp_r
   result->scratch = calloc(request->runs, sizeof *result->scratch);
   if (result->samples == NULL || result->scratch == NULL)
     return kcp_out_of_memory(error, "the measurements", request->runs * sizeof *result->samples);
+  double started_s = 0;
   for (uint64_t number = 0; number < request->warmup + request->runs; ++number) {
+    if (number == request->warmup) started_s = kcp_now();
+    if (result->sample_count > 0 && kcp_now() - started_s >= request->run_time_s) break;
     struct kcp_measurement measurement = {0};
     uint64_t checksum = 0;
     enum kcp_status status = run(query, number, &measurement, &checksum, error);

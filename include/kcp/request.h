@@ -88,6 +88,7 @@ struct kcp_request {
   bool floor;    /* --floor: also time the streaming floor */
   uint64_t runs; /* >= 1 */
   uint64_t warmup;
+  double run_time_s; /* --run-time: stops repeating; INFINITY when it is not given */
 
   /* commands */
   bool drop_invalid; /* convert */

@@ -9,6 +9,12 @@
 Every set is a kcp .bin file: records of 32 bytes, little-endian, u64 id and f64 x, y, z. The same
 package version gives the same bytes. Needs python3 with venv, and apt-get for the sets made from a
 Debian package (which is unpacked, not installed). Nothing outside the repository is written.
+
+water, parks, buildings, coordinates-1 and centroids-1 stand in for the k-CP paper's real sets of
+these names, whose originals are not downloaded: no checksum of them is known here. Who has them
+gives them to scripts/reproduce --data NAME=FILE, which records their checksum; scripts/reproduce
+--stand-ins real takes the files made here. The sets of RT-HiSS are taken in the same way; without
+them scripts/reproduce makes clustered sets of their sizes and dimensions.
 """
 
 import argparse
@@ -21,6 +27,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Callable, NamedTuple
+
+import stand_ins
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "datasets"
@@ -144,6 +152,11 @@ def make_gshhg(path, kind):
     write_columns(path, ids, longitude, y[ids] * degrees / 65535.0 - 90.0)
 
 
+def made(name):
+    """The file of a set that others are made from."""
+    return DATASETS[name].path(name)
+
+
 class Dataset(NamedTuple):
     folder: Path
     make: Callable[[Path], None]
@@ -152,6 +165,7 @@ class Dataset(NamedTuple):
     what: str
     licence: str
     sha256: str
+    needs: list = []  # sets that it is made from
 
     def path(self, name):
         return self.folder / f"{name}.bin"
@@ -230,6 +244,56 @@ DATASETS = {
         licence="CC BY-SA 3.0 IGO",
         sha256="ee7e5a3e309513abcc92d8aa65c14194d69b1bc1a85738c18022e657e7480d12",
     ),
+    "water": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.water(path, made("coast"), made("rivers")),
+        data=[],
+        readers=["numpy"],
+        what="for the k-CP paper's water: shore lines and rivers of North America",
+        licence="LGPL-3+",
+        sha256="418de0ad90c1762bf2e762ba3308041e4386af4cf8719a9bd2dc2a2a56fa198d",
+        needs=["coast", "rivers"],
+    ),
+    "parks": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.around_places(path, made("all-places"), 11_500_000, 0.1, 402),
+        data=[],
+        readers=["numpy"],
+        what="for its parks: points around places of over 1000 people",
+        licence="CC BY 4.0",
+        sha256="eb4304eff658d4b6dacbfcf04665f688bf7e688e7d448c167860a340923cc607",
+        needs=["all-places"],
+    ),
+    "buildings": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.around_places(path, made("all-places"), 114_700_000, 0.05, 403),
+        data=[],
+        readers=["numpy"],
+        what="for its buildings: points around places of over 1000 people",
+        licence="CC BY 4.0",
+        sha256="a31bb3e5887afda428220e73a2fa5d898e6397ecb21b42a5f2d7e42296eff2ee",
+        needs=["all-places"],
+    ),
+    "coordinates-1": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.coordinates(path, made("rivers")),
+        data=[],
+        readers=["numpy"],
+        what="for its coordinates #1: rivers and canals, thinned",
+        licence="LGPL-3+",
+        sha256="55cb1ebdea25ff791aa4a93880e4ad5dac52d5eb1bdde9d49c63252798f3a18e",
+        needs=["rivers"],
+    ),
+    "centroids-1": Dataset(
+        folder=LARGE,
+        make=lambda path: stand_ins.around_places(path, made("all-places"), 562_302, 0.1, 404),
+        data=[],
+        readers=["numpy"],
+        what="for its centroids #1: points around places of over 1000 people",
+        licence="CC BY 4.0",
+        sha256="49f0a857576bb872bceffb5d1b6949fc09137f5fef0482a9bd46535c7773aa08",
+        needs=["all-places"],
+    ),
 }
 
 
@@ -307,6 +371,8 @@ def main():
     unknown = [name for name in names if name not in DATASETS]
     if unknown:
         raise Failure(f"no set is called {unknown[0]}: see datasets.py list")
+    needed = [other for name in names for other in DATASETS[name].needs if not made(other).exists()]
+    names = list(dict.fromkeys(needed + names))
     enter_environment(names)
     return 0 if all([make(name) for name in names]) else 1
 

@@ -5,27 +5,13 @@ import csv
 VERDICTS = {True: "holds", False: "does not hold", None: "not measured"}
 
 
-def milliseconds(seconds):
-    scaled = seconds * 1e3
-    digits = 3 if scaled < 10 else 2 if scaled < 100 else 1 if scaled < 1000 else 0
-    return f"{scaled:,.{digits}f}"
-
-
-def megabytes(count):
-    return f"{count / 1e6:,.1f}"
-
-
 def markdown(header, rows):
     cells = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in cells)
 
 
-def place_name(item, x):
-    return item.x_names[int(x)] if item.x == "pair" else f"{x:,.0f}"
-
-
 def _pivot(item, figures, cell):
-    header = [item.x_label, *(place_name(item, x) for x in figures.places)]
+    header = [item.x_label, *(figures.place_name(x) for x in figures.places)]
     rows = []
     for variant in figures.variants:
         row = [cell(variant, x) for x in figures.places]
@@ -33,36 +19,48 @@ def _pivot(item, figures, cell):
     return markdown(header, rows)
 
 
-def tables(item, figures, phase):
-    """Times, speed-ups as in the paper's tables, and memory."""
+def tables(item, figures, measures):
+    """A table for each measure; the speed-ups, as in the papers' tables, behind the times."""
 
-    def time(variant, x):
-        value = figures.time(variant, x)
-        return value and milliseconds(value)
+    stopped = {(row.variant, row.x): row.stopped_s for row in figures.rows if row.stopped_s}
+
+    def of(measure):
+        def cell(variant, x):
+            row = figures.by_place.get((variant, x))
+            if not row and (variant, x) in stopped and measure is measures[0]:
+                return f"over {measure.text(stopped[variant, x] * 1e3)}"
+            value = measure.value(row) if row else None
+            return None if value is None else measure.text(value)
+
+        return f"{measure.title[0].upper()}{measure.title[1:]}:\n\n{_pivot(item, figures, cell)}"
 
     def speedup(variant, x):
         value = figures.speedup(item.baseline, variant, x)
         return value and f"{value:.2f}"
 
-    def memory(variant, x):
-        row = figures.by_place.get((variant, x))
-        return row and megabytes(row.memory_bytes)
+    times, *others = map(of, measures)
+    parts = [times]
+    if item.baseline:
+        same = " with the same buffer" if any(row.buffer for row in figures.rows) else ""
+        parts.append(f"Speed-up over {item.baseline}{same}:\n\n{_pivot(item, figures, speedup)}")
+    if item.shares:
+        parts.append(_shares(item, figures))
+    return "\n\n".join(parts + others)
 
-    kind = "device" if any(row.device_bytes for row in figures.rows) else "host"
-    return "\n\n".join(
-        [
-            f"Median {phase} time in ms:\n\n{_pivot(item, figures, time)}",
-            f"Speed-up over {item.baseline} with the same buffer:\n\n"
-            f"{_pivot(item, figures, speedup)}",
-            f"Peak {kind} memory in MB:\n\n{_pivot(item, figures, memory)}",
-        ]
-    )
+
+def _shares(item, figures):
+    rows = []
+    for name, value in item.shares:
+        cells = [value(row) if row else None for row in figures.rows]
+        rows.append([name, *("-" if cell is None else f"{cell:.1%}" for cell in cells)])
+    header = ["share of the time", *(row.place for row in figures.rows)]
+    return f"Shares of the time:\n\n{markdown(header, rows)}"
 
 
 def reasons(figures):
     """Configurations that did not run, each with its reason."""
     lines = [
-        f"- {row.variant}, k {row.k}: {row.status}: {row.reason}"
+        f"- {row.variant}, {row.place or f'k {row.k}'}: {row.status}: {row.reason}"
         for row in figures.rows
         if row.status != "ok"
     ]
@@ -96,21 +94,30 @@ def verdicts(statements, figures):
     ]
 
 
+FACTS = "eps pairs selectivity batches primitives intersections rechecks read_s".split()
+
+
 def write_csv(path, rows):
+    facts = [name for name in FACTS if any(row.facts.get(name) is not None for row in rows)]
+    phases = list(dict.fromkeys(name for row in rows for name in row.facts.get("phases", {})))
+    header = (
+        "place algorithm buffer k d1_points d2_points status reason samples median_s min_s max_s "
+        "kernel_median_s distance_evaluations peak_host_bytes peak_device_bytes"
+    ).split()
+    header += [*facts, *(f"phase_{name}" for name in phases), "checksum", "checked"]
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(
-            "algorithm buffer k d1_points d2_points status reason samples median_s min_s max_s "
-            "kernel_median_s distance_evaluations peak_host_bytes peak_device_bytes checksum "
-            "checked".split()
-        )
+        writer.writerow(header)
         for row in rows:
             counts = [*row.counts, "", ""][:2]
             figures = [row.median_s, row.minimum_s, row.maximum_s, row.kernel_s, row.evaluations]
+            figures += [row.host_bytes, row.device_bytes]
             if not row.ran:
                 figures = [""] * len(figures)
-            memory = [row.host_bytes, row.device_bytes] if row.ran else ["", ""]
             writer.writerow(
-                [row.algorithm, row.buffer, row.k, *counts, row.status, row.reason, row.samples]
-                + [*figures, *memory, row.checksum, row.checked]
+                [row.place, row.algorithm, row.buffer, row.k, *counts, row.status, row.reason]
+                + [row.samples, *figures]
+                + [row.facts.get(name, "") for name in facts]
+                + [row.facts.get("phases", {}).get(name, "") for name in phases]
+                + [row.checksum, row.checked]
             )

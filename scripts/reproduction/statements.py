@@ -24,6 +24,11 @@ class Figures:
         self.by_place = {(row.variant, row.x): row for row in rows if row.ran}
         self.variants = list(dict.fromkeys(row.variant for row in rows))
         self.places = sorted({row.x for row in rows})
+        self.names = {row.x: row.place for row in rows}
+
+    def place_name(self, x):
+        """Its own name, else the number that varies."""
+        return self.names[x] or f"{x:,.0f}"
 
     def time(self, variant, x):
         row = self.by_place.get((variant, x))
@@ -58,7 +63,7 @@ def largest_speedup(baseline, stated, least, of=()):
             return None, None
         best, variant, x = max(speedups)
         return (
-            f"largest {best:.2f} × ({variant} at {x:,.0f}); {stated} or more counts",
+            f"largest {best:.2f} × ({variant} at {figures.place_name(x)}); {stated} or more counts",
             best >= least,
         )
 
@@ -73,7 +78,7 @@ def largest_speedup_at(baseline, wanted_variant, wanted_x):
         best, variant, x = max(speedups)
         there = figures.speedup(baseline, wanted_variant, wanted_x)
         beside = f", {wanted_variant} at {wanted_x}: {there:.2f} ×" if there else ""
-        measured = f"largest {best:.2f} × ({variant} at {x:,.0f}){beside}"
+        measured = f"largest {best:.2f} × ({variant} at {figures.place_name(x)}){beside}"
         return measured, variant == wanted_variant and x == wanted_x
 
     return judge
@@ -120,7 +125,7 @@ def all_faster_than(baseline, least=1.0):
         if not speedups:
             return None, None
         worst, variant, x = min(speedups)
-        return f"least {worst:.2f} × ({variant} at {x:,.0f})", worst > least
+        return f"least {worst:.2f} × ({variant} at {figures.place_name(x)})", worst > least
 
     return judge
 

@@ -19,7 +19,8 @@ static void write_label(char *label, const json_t *result) {
   const char *algorithm = json_string_value(json_object_get(options, "algo"));
   fputs(algorithm != NULL ? algorithm : "auto", stream);
   json_object_foreach(options, name, value) {
-    if (strcmp(name, "algo") == 0 || strcmp(name, "runs") == 0 || strcmp(name, "warmup") == 0)
+    if (strcmp(name, "algo") == 0 || strcmp(name, "runs") == 0 || strcmp(name, "warmup") == 0 ||
+        strcmp(name, "run-time") == 0)
       continue;
     fprintf(stream, " %s", name);
     if (json_is_string(value)) fprintf(stream, "=%s", json_string_value(value));

@@ -17,12 +17,14 @@ if ! "$root/scripts/reproduce" list >"$scratch/list" 2>"$scratch/log"; then
   cat "$scratch/log"
   exit 77
 fi
-for name in table-{5,6,7,8} figure-{4,5,6,7,8,9,10,11} top-k; do
+for name in table-{5,6,7,8} figure-{4,5,6,7,8,9,10,11} top-k rt-table-{3,4,5,6,7} rt-figure-{6,7,8,9,10} \
+  influence-times influence-figure-{1,2,3}; do
   grep -qw -- "$name" "$scratch/list" || fail "reproduce list does not have $name"
 done
 
-PYTHONPATH=$root/scripts "$root/build/reproduce/venv/bin/python" "$here/test_statements.py" 2>"$scratch/log" ||
-  { cat "$scratch/log"; fail "a verdict is wrong"; }
+python=$root/build/reproduce/venv/bin/python
+PYTHONPATH=$root/scripts:$here "$python" -B -m unittest test_statements test_range_statements test_measure 2>"$scratch/log" ||
+  { cat "$scratch/log"; fail "a verdict is wrong, or a configuration run in another way"; }
 
 reproduce() { "$root/scripts/reproduce" "$@" --kcp "$kcp" --device cpu --runs 1 --warmup 0 --out "$scratch/out"; }
 reproduce table-7 figure-11 top-k --scale 0.0005 >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "reproduce"; }
@@ -36,7 +38,7 @@ if grep -q "$scratch" "$scratch"/out/*.json "$scratch"/out/*.md; then fail "resu
 
 # What is there is not run again.
 reproduce table-7 --scale 0.0005 >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "reproduce again"; }
-grep -q '0.json has 70 of 70 configurations' "$scratch/log" || fail "the second run began anew"
+grep -q 'json has 70 of 70 configurations' "$scratch/log" || fail "the second run began anew"
 
 # Measured without an environment, shown with one.
 reproduce top-k --scale 0.0005 --measure-only >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "--measure-only"; }
@@ -44,7 +46,20 @@ rm "$scratch/out/top-k.png"
 reproduce page >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "reproduce page"; }
 [ -s "$scratch/out/top-k.png" ] || fail "reproduce page made no plot"
 
+# Vectors, sites and maps; measured without matplotlib, by a Python with NumPy, and shown after that.
+measured() { "$python" "$root/scripts/reproduce" "$@" --kcp "$kcp" --device cpu --out "$scratch/other" --measure-only; }
+measured rt-figure-7 rt-table-3 influence-figure-3 --sets WEC --scale 0.001 --runs 1 --warmup 0 >"$scratch/log" 2>&1 ||
+  { cat "$scratch/log"; fail "RT-HiSS and influence"; }
+"$root/scripts/reproduce" page --kcp "$kcp" --out "$scratch/other" >"$scratch/log" 2>&1 ||
+  { cat "$scratch/log"; fail "the page of RT-HiSS and influence"; }
+for file in README.md rt-figure-7.{json,csv,md,png,svg} rt-table-3.{csv,md,png} influence-figure-3.{json,md,png,svg}; do
+  [ -s "$scratch/other/$file" ] || fail "no $file"
+done
+[ "$(grep -c ',ok,' "$scratch/other/rt-figure-7.csv")" -eq 9 ] || fail "not 9 configurations of rt-figure-7"
+[ "$(grep -cE ',(first|yes)$' "$scratch/other/rt-table-3.csv")" -eq 8 ] || fail "not 8 checked answers of rt-table-3"
+[ "$(grep -cE '\| (holds|does not hold) \|$' "$scratch/other/README.md")" -eq 10 ] || fail "not 10 verdicts more"
+
 code=0
 reproduce nothing >/dev/null 2>"$scratch/log" || code=$?
 [ "$code" -ne 0 ] && grep -q 'no table or figure is called nothing' "$scratch/log" || fail "a wrong name"
-echo "3 items, 11 verdicts"
+echo "6 items, 21 verdicts"

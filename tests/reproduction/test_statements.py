@@ -10,6 +10,7 @@ from reproduction.statements import Figures
 def row(algorithm, buffer, x, seconds, evaluations=0, ran=True):
     return Row(
         x=x,
+        place="",
         algorithm=algorithm,
         buffer=buffer,
         k=20,
@@ -26,6 +27,8 @@ def row(algorithm, buffer, x, seconds, evaluations=0, ran=True):
         device_bytes=0,
         checksum="1",
         checked="yes",
+        facts={},
+        stopped_s=0,
     )
 
 

@@ -149,6 +149,7 @@ static void files_named_like_commands_or_options_stay_files(void **state) {
 /* Answers are compared over all values of these. An option of a query that is not among them must
  * carry KCP_CHANGES_ANSWER: a new one is put into one of the two places. */
 static const char *const tuning[] = {"algo",
+                                     "run-time",
                                      "device",
                                      "memory",
                                      "threads",
