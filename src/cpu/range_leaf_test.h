@@ -24,7 +24,7 @@ TEST_TARGET static inline __attribute__((always_inline)) uint64_t TEST_BITS(
     TEST_WORDS own = {0};
     for (int part = at / TEST_LANES; part < TEST_PARTS && part < (at + TEST_WORD_BITS) / TEST_LANES;
          ++part) {
-      TEST_WORDS bit;
+      TEST_WORDS bit = {0};
       for (int lane = 0; lane < TEST_LANES; ++lane)
         bit[lane] = (TEST_WORD)((uint64_t)1 << (part * TEST_LANES - at + lane));
       own |= flags[part] & bit;

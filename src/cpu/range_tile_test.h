@@ -41,7 +41,7 @@ TEST_TARGET static uint64_t TEST_NAME(const double *values, uint64_t tile_count,
       /* Every lane's own bit, where it is within or below; collected over the lanes at the end. */
       TEST_WORDS is_within = {0}, is_below = {0};
       for (int part = 0; part < TEST_PARTS; ++part) {
-        TEST_WORDS bits;
+        TEST_WORDS bits = {0};
         for (int lane = 0; lane < TEST_LANES; ++lane)
           bits[lane] = (int64_t)1 << (part * TEST_LANES + lane);
         is_within |= (sums[part] <= within_limit) & bits;
