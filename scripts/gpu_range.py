@@ -3,12 +3,14 @@
 
 usage: gpu_range.py KCP OUT_DIR [DEVICE] [CASE-PREFIX...]
 
-Points are 200 Gaussian clusters of standard deviation 0.01 to 0.06, the scales of the dimensions falling from 1 to 0.2. Each
+Clusters are 200 Gaussian ones of standard deviation 0.01 to 0.06, the scales of the dimensions falling from 1 to 0.2; bytes are
+clusters as whole numbers from 0 to 255; exponential has a rate of 40. Each
 configuration is repeated in one process after a warm-up; all of a case must count the same pairs. Prints a table and writes
 OUT_DIR/range.json and range.md. Needs NumPy. KCP_SCALE=0.01 shrinks the data for a quick trial."""
 import os
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -20,39 +22,66 @@ PREFIXES = tuple(sys.argv[4:])
 SCALE = float(os.environ.get("KCP_SCALE", "1"))
 
 RT = "--algo rt-hiss"
-VARIANTS = [  # label, options
-    ("rt-hiss auto", RT),
-    ("rt-hiss tensor", f"{RT} --refine tensor"),
-    ("rt-hiss shared-both", f"{RT} --refine shared-both"),
-    ("rt-hiss shared-both, bounds in all dimensions", f"{RT} --refine shared-both --bound full"),
-    ("rt-hiss shared-none", f"{RT} --refine shared-none"),
-    ("rt-hiss shared-both, a point a primitive", f"{RT} --kd-height max"),
+PAPER = f"{RT} --refine shared-both --index bvh"
+OWN = [  # label, options
+    ("auto", RT),
+    ("paper's pipeline", PAPER),
+    ("paper's, bounds in all dimensions", f"{PAPER} --bound full"),
 ]
-ALL_PAIRS = [  # in host memory
-    ("rt-hiss, pairs by mask", f"{RT} --result mask"),
-    ("rt-hiss, pairs by mask-raw", f"{RT} --result mask-raw"),
-    ("rt-hiss, pairs by pairs", f"{RT} --result pairs"),
-    ("rt-hiss tensor, pairs by mask", f"{RT} --refine tensor --result mask"),
+FORMS = [  # all pairs in host memory
+    ("auto, pairs by mask", f"{RT} --result mask"),
+    ("paper's, pairs by mask", f"{PAPER} --result mask"),
+    ("paper's, pairs by mask-raw", f"{PAPER} --result mask-raw"),
+    ("paper's, pairs by pairs", f"{PAPER} --result pairs"),
 ]
-CASES = [  # name, points, dimensions, neighbours, [(label, options)], runs
-    ("1M x 18, few neighbours", 1000000, 18, 230, VARIANTS + ALL_PAIRS + [("range-brute", "--algo range-brute")], 2),
-    ("1M x 18, many neighbours", 1000000, 18, 3950, VARIANTS[:4] + ALL_PAIRS, 2),
-    ("500K x 90, few neighbours", 500000, 90, 291, VARIANTS + ALL_PAIRS + [("range-brute", "--algo range-brute")], 2),
-    ("500K x 90, many neighbours", 500000, 90, 4060, VARIANTS[:4] + ALL_PAIRS, 2),
+OTHERS = [
+    ("paper's, shared-none", f"{PAPER} --refine shared-none"),
+    ("paper's, a point a primitive", f"{PAPER} --kd-height max"),
+    ("paper's, optix", f"{RT} --refine shared-both --index optix"),
+    ("paper's, optix, a point a primitive", f"{RT} --refine shared-both --index optix --kd-height max"),
+    ("range-brute", "--algo range-brute"),
 ]
+CASES = [  # name, distribution, points, dimensions, neighbours, [(label, options)], runs
+    ("1M x 18, few neighbours", "clusters", 1000000, 18, 230, OWN + FORMS + OTHERS, 2),
+    ("1M x 18, many neighbours", "clusters", 1000000, 18, 3950, OWN + FORMS, 2),
+    ("500K x 90, few neighbours", "clusters", 500000, 90, 291, OWN + FORMS + OTHERS, 2),
+    ("500K x 90, many neighbours", "clusters", 500000, 90, 4060, OWN[:2] + FORMS[:1], 2),
+    ("uniform 1M x 3", "uniform", 1000000, 3, 64, OWN + FORMS[:1] + OTHERS[2:3], 2),
+    ("exponential 1M x 3", "exponential", 1000000, 3, 64, OWN + FORMS[:1] + OTHERS[2:3], 2),
+    ("bytes 10M x 128", "bytes", 10000000, 128, 256, OWN[:1], 1),
+    ("uniform bytes 4M x 128", "uniform bytes", 4000000, 128, 1, OWN[:1], 1),
+]
+STEP = 250000  # points that one call draws
 
 
-def make(folder, count, dimensions):
-    path = f"{folder}/{count}x{dimensions}.fbin"
+def draw(distribution, dimensions, first, count):
+    """Points first .. first + count - 1, the same whoever draws them."""
+    shared = np.random.default_rng(dimensions)
+    centres, deviations = shared.random((200, dimensions)), shared.uniform(0.01, 0.06, 200)
+    source = np.random.default_rng([dimensions, first])
+    if distribution == "uniform":
+        return source.random((count, dimensions), dtype=np.float32)
+    if distribution == "exponential":
+        return source.standard_exponential((count, dimensions), dtype=np.float32) / np.float32(40)
+    if distribution == "uniform bytes":
+        return source.integers(0, 256, (count, dimensions)).astype(np.float32)
+    cluster = source.integers(0, 200, count)
+    points = source.standard_normal((count, dimensions), dtype=np.float32)
+    points *= deviations[cluster].astype(np.float32)[:, None]
+    points += centres[cluster].astype(np.float32)
+    if distribution == "bytes":
+        return np.clip(np.rint(points * 200 + 27), 0, 255)
+    return points * np.linspace(1, 0.2, dimensions, dtype=np.float32)
+
+
+def make(folder, distribution, count, dimensions):
+    path = f"{folder}/{count}x{dimensions}-{distribution.replace(' ', '-')}.fbin"
     if not os.path.exists(path):
-        source = np.random.default_rng(dimensions)
-        centres = source.random((200, dimensions))
-        deviations = source.uniform(0.01, 0.06, 200)
-        cluster = source.integers(0, 200, count)
-        points = centres[cluster] + source.standard_normal((count, dimensions)) * deviations[cluster][:, None]
-        with open(path, "wb") as file:
+        with open(path, "wb") as file, ThreadPoolExecutor() as pool:
             np.array([count, dimensions], dtype=np.int32).tofile(file)
-            (points * np.linspace(1, 0.2, dimensions)).astype(np.float32).tofile(file)
+            firsts = range(0, count, STEP)
+            for points in pool.map(lambda first: draw(distribution, dimensions, first, min(STEP, count - first)), firsts):
+                points.astype(np.float32).tofile(file)
     return path
 
 
@@ -60,10 +89,10 @@ def main():
     failed = False
     everything, page = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for case, count, dimensions, neighbours, configurations, runs in CASES:
+        for case, distribution, count, dimensions, neighbours, configurations, runs in CASES:
             if PREFIXES and not case.startswith(PREFIXES):
                 continue
-            data = make(folder, max(100, int(count * SCALE)), dimensions)
+            data = make(folder, distribution, max(100, int(count * SCALE)), dimensions)
             print(f"\n{case}\n  {'configuration':42} {'total':>11} {'kernel':>11} {'refine':>11} {'to host':>11} {'batches':>7} {'pairs':>14}", flush=True)
             page.append(f"\n### {case}\n\n| configuration | total | kernels | refinement | downloaded | batches | pairs |\n"
                         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
