@@ -126,6 +126,36 @@ static void test_collects(void **state) {
     }
 }
 
+/* A batch that several threads enter, query q with q % 3 neighbours. */
+static void test_large_batch(void **state) {
+  enum { COUNT = 20000 };
+  uint32_t *queries = malloc(COUNT * sizeof *queries), *lists = malloc(2 * COUNT * sizeof *lists);
+  uint64_t *offsets = calloc(COUNT + 1, sizeof *offsets);
+  struct kcp_range_pairs pairs;
+  (void)state;
+  for (uint64_t i = 0; i < COUNT; ++i) {
+    queries[i] = (uint32_t)place_in_order(i, COUNT);
+    offsets[i + 1] = offsets[i];
+    for (uint32_t v = 0; v < queries[i] % 3; ++v) lists[offsets[i + 1]++] = queries[i] % 97 + v;
+  }
+  const struct kcp_range_batch batch = {COUNT, queries, offsets, lists};
+  assert_int_equal(
+      kcp_range_pairs_begin(0, COUNT, 1, REFERENCES, false, UINT64_MAX, UINT64_MAX, &pairs, NULL),
+      KCP_OK);
+  kcp_range_pairs_add(&pairs, &batch, 0, 0, NULL, NULL);
+  kcp_range_pairs_end(&pairs);
+  assert_int_equal(pairs.count, offsets[COUNT]);
+  for (uint32_t q = 0; q < COUNT; ++q) {
+    assert_int_equal(pairs.pieces[q].count, q % 3);
+    for (uint32_t v = 0; v < q % 3; ++v)
+      assert_int_equal(pairs.neighbours[pairs.pieces[q].first + v], q % 97 + v);
+  }
+  kcp_range_pairs_free(&pairs);
+  free(offsets);
+  free(lists);
+  free(queries);
+}
+
 /* Room for just enough, by budget and by count, and for one less. */
 static void test_budget(void **state) {
   const uint64_t count = count_of(RANDOM);
@@ -282,11 +312,9 @@ static void test_disk_is_too_small(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_collects),
-      cmocka_unit_test(test_budget),
-      cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_arrays),
-      cmocka_unit_test(test_disk_is_too_small),
+      cmocka_unit_test(test_collects), cmocka_unit_test(test_large_batch),
+      cmocka_unit_test(test_budget),   cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_arrays),   cmocka_unit_test(test_disk_is_too_small),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
