@@ -22,6 +22,7 @@
 #define FIRST_TIGHTENING 32
 #define NEXT_TIGHTENING 8
 #define FEW_PAIRS_LEFT 0x1p16              /* within the rank of the k-th found: no more to gain */
+#define MOST_GROWTH 64.0                   /* of a prefix of ids that gave too few ties */
 #define PARALLEL_FROM 100000               /* short work on this many pairs is worth all cores */
 #define CAPACITY_LIMIT (UINT64_C(1) << 31) /* indices of points on a device are 32 bits */
 
@@ -48,10 +49,32 @@ static struct kcp_dataset *streamed_dataset(const struct kcp_job *job) {
   return holds_reference(job) ? job->query : job->reference;
 }
 
-/* Bytes that a point on either side takes: as loaded, as survivor, and as sorted for the tree, with
- * record, id and sort key of each, and its bits in the bitmaps. */
-static double point_bytes(uint32_t dimensions) {
-  return 3 * 8.0 * dimensions + 96;
+/* Bytes that a held point takes as it is loaded, with its bits in the bitmaps. */
+static double loaded_bytes(const struct kcp_threshold_plan *plan) {
+  return 8.0 * plan->dimensions + (plan->self ? 6 : 3);
+}
+
+/* Bytes that a point which passed a filter takes, on either side: in two buffers, with records, ids
+ * and sort keys, in the table and the tree. */
+static double kept_bytes(const struct kcp_threshold_plan *plan) {
+  return 2 * 8.0 * plan->dimensions + 100;
+}
+
+/* Memory for points: the loaded ones take half of it at most, then kept and surviving points share
+ * the rest; of each there is room for a block at least. */
+static void share_memory(struct kcp_threshold_plan *plan, double bytes, uint64_t held,
+                         uint64_t streamed) {
+  uint64_t least = minimum(4 * plan->block_capacity, CAPACITY_LIMIT);
+  double for_loaded = fmin((double)held, bytes / 2 / loaded_bytes(plan));
+  plan->held_capacity =
+      minimum(maximum((uint64_t)for_loaded, minimum(plan->block_capacity, maximum(1, held))),
+              CAPACITY_LIMIT);
+  double kept = (bytes - (double)plan->held_capacity * loaded_bytes(plan)) / kept_bytes(plan);
+  double for_held = fmin((double)plan->held_capacity, fmax(kept / 2, (double)least));
+  plan->kept_capacity = maximum((uint64_t)for_held, plan->held_sample);
+  double for_survivors = fmin((double)streamed, fmax(kept - for_held, (double)least));
+  plan->survivor_capacity =
+      minimum(maximum((uint64_t)for_survivors, plan->block_capacity), CAPACITY_LIMIT);
 }
 
 static enum kcp_status make_plan(const struct kcp_job *job, struct kcp_threshold_plan *plan,
@@ -69,9 +92,9 @@ static enum kcp_status make_plan(const struct kcp_job *job, struct kcp_threshold
   plan->held_sample = minimum(HELD_SAMPLE, held);
   bool on_gpu = job->backend->kind == KCP_BACKEND_CUDA;
   plan->streamed_sample = minimum(STREAMED_SAMPLE, streamed);
-  double per_point = point_bytes(plan->dimensions);
 
-  /* Pairs take a quarter of the memory at most, blocks and samples another, points the rest. */
+  /* Pairs take a quarter of the memory at most, and as much again to move them; blocks and samples
+   * a sixteenth, points the rest. */
   uint64_t pair_room = maximum(MIN_PAIR_CAPACITY, plan->k < UINT64_MAX / 4 ? 4 * plan->k : plan->k);
   double pair_bytes = sizeof(struct kcp_record_pair);
   if ((double)pair_room * pair_bytes > available / 4)
@@ -83,22 +106,13 @@ static enum kcp_status make_plan(const struct kcp_job *job, struct kcp_threshold
         "smaller --k or more --memory",
         2 * (double)plan->k * pair_bytes / 1e9, available / 4e9);
   plan->pair_capacity = pair_room;
-  double blocks = available / 4 / per_point / 4;
+  double blocks = available / 16 / kept_bytes(plan);
   plan->block_capacity =
       minimum(on_gpu ? GPU_BLOCK_POINTS : CPU_BLOCK_POINTS, blocks < 1 ? 1 : (uint64_t)blocks);
   plan->block_capacity = minimum(plan->block_capacity, maximum(1, streamed));
   plan->held_sample = minimum(plan->held_sample, (uint64_t)maximum(64, plan->block_capacity));
   plan->streamed_sample = minimum(plan->streamed_sample, maximum(64, plan->block_capacity));
-  double points = available / 2 / per_point;
-  if (points < 4 * (double)plan->block_capacity && points < (double)held + (double)streamed)
-    points = 4 * (double)plan->block_capacity;
-  double for_held = points / 2 > (double)held ? (double)held : points / 2;
-  plan->held_capacity = minimum(maximum(1, (uint64_t)for_held), CAPACITY_LIMIT);
-  double for_survivors = points - for_held;
-  plan->survivor_capacity =
-      for_survivors > (double)streamed ? maximum(1, streamed) : (uint64_t)for_survivors;
-  plan->survivor_capacity =
-      minimum(maximum(plan->survivor_capacity, plan->block_capacity), CAPACITY_LIMIT);
+  share_memory(plan, available * 15 / 16 - 2 * pair_bytes * (double)pair_room, held, streamed);
   return KCP_OK;
 }
 
@@ -126,6 +140,8 @@ struct flow {
   struct kcp_candidate *best; /* pairs taken over from the engine: sorted, at most k */
   uint64_t best_count;
   uint64_t held_loaded_from; /* first record of what the engine holds; UINT64_MAX: nothing */
+  uint64_t held_part;        /* records held at a time */
+  bool part_too_large;       /* more of them were kept than there is room for */
   uint64_t points_streamed;
   uint32_t dimensions; /* coordinates that are read: all, or all but a last one that is constant */
   double constant;     /* that last one */
@@ -205,7 +221,7 @@ static enum kcp_status read_block(struct flow *flow, struct kcp_dataset *dataset
 static enum kcp_status load_held(struct flow *flow, uint64_t first, struct kcp_error *error) {
   if (flow->held_loaded_from == first) return KCP_OK;
   flow->held_loaded_from = UINT64_MAX;
-  uint64_t last = minimum(flow->held_count, first + flow->plan.held_capacity);
+  uint64_t last = minimum(flow->held_count, first + flow->held_part);
   enum kcp_status status = flow->engine->clear_held(flow->state, error);
   uint32_t which = 0;
   for (uint64_t at = first; status == KCP_OK && at < last; at += flow->plan.block_capacity) {
@@ -287,9 +303,22 @@ static enum kcp_status look_up_ids(struct kcp_dataset *dataset, const struct kcp
   return kcp_dataset_ids_of(dataset, records, count, ids, error);
 }
 
-/* Moves the engine's pairs to `best`. */
+/* Whether records come in the order of their ids, as far as they were read. */
+static bool ids_ascend(const struct flow *flow) {
+  return kcp_dataset_ids_ascend(flow->held) && kcp_dataset_ids_ascend(flow->streamed);
+}
+
+/* The side whose ids come first in the order of pairs. */
+static enum kcp_side first_side(const struct flow *flow) {
+  return flow->plan.self || !flow->held_is_reference ? KCP_SIDE_STREAMED : KCP_SIDE_HELD;
+}
+
+/* Moves the engine's pairs to `best`: the first k alone where their order can be told by records.
+ */
 static enum kcp_status take_over(struct flow *flow, struct kcp_error *error) {
-  uint64_t count = flow->engine->pair_count(flow->state), room = maximum(1, count);
+  uint64_t count = flow->engine->pair_count(flow->state);
+  bool first_alone = count > flow->plan.k && flow->engine->take_first != NULL && ids_ascend(flow);
+  uint64_t room = maximum(1, first_alone ? flow->plan.k : count);
   struct kcp_record_pair *pairs = malloc(room * sizeof *pairs);
   uint64_t *ids = malloc(3 * room * sizeof *ids); /* records, held ids, streamed ids */
   struct kcp_candidate *grown = realloc(flow->best, (room + flow->best_count) * sizeof *flow->best);
@@ -299,7 +328,9 @@ static enum kcp_status take_over(struct flow *flow, struct kcp_error *error) {
     status = kcp_out_of_memory(error, "pairs", room * (sizeof *pairs + 3 * sizeof *ids));
     goto cleanup;
   }
-  status = flow->engine->download(flow->state, pairs, error);
+  status = first_alone
+               ? flow->engine->take_first(flow->state, first_side(flow), pairs, &count, error)
+               : flow->engine->download(flow->state, pairs, error);
   if (status == KCP_OK)
     status = look_up_ids(flow->held, pairs, KCP_SIDE_HELD, count, ids, ids + room, error);
   if (status == KCP_OK)
@@ -345,10 +376,21 @@ static enum kcp_status make_room(struct flow *flow, struct kcp_error *error) {
 
 /* ---- ties: more pairs at one rank than there is room for ---- */
 
-/* The ids of what reduce left of a side, given to the engine, and sorted into *sorted (caller
- * frees). */
-static enum kcp_status load_ids(struct flow *flow, enum kcp_side side, uint64_t **sorted,
+/* The ids of what reduce left of a side in ascending order. Without a list, as records that are the
+ * ids: then all records of the file, of which those that are left take part. */
+struct id_order {
+  uint64_t *sorted; /* owned; NULL: 0, 1, 2, ... */
+  uint64_t count;
+};
+
+static uint64_t id_at(const struct id_order *order, uint64_t place) {
+  return order->sorted != NULL ? order->sorted[place] : place;
+}
+
+/* Looks up the ids of a side, gives them to the engine, and sorts them. */
+static enum kcp_status load_ids(struct flow *flow, enum kcp_side side, struct id_order *order,
                                 struct kcp_error *error) {
+  struct kcp_dataset *dataset = side == KCP_SIDE_HELD ? flow->held : flow->streamed;
   uint64_t count = flow->engine->side_count(flow->state, side);
   uint64_t *records = malloc(maximum(1, count) * sizeof *records);
   uint64_t *ids = malloc(maximum(1, count) * sizeof *ids);
@@ -357,9 +399,7 @@ static enum kcp_status load_ids(struct flow *flow, enum kcp_side side, uint64_t 
     status = kcp_out_of_memory(error, "ids", 2 * count * sizeof *ids);
   } else {
     status = flow->engine->side_records(flow->state, side, records, error);
-    if (status == KCP_OK)
-      status = kcp_dataset_ids_of(side == KCP_SIDE_HELD ? flow->held : flow->streamed, records,
-                                  count, ids, error);
+    if (status == KCP_OK) status = kcp_dataset_ids_of(dataset, records, count, ids, error);
     if (status == KCP_OK) status = flow->engine->set_ids(flow->state, side, ids, error);
     if (status == KCP_OK) status = kcp_sort_ids(ids, count, error);
   }
@@ -368,25 +408,42 @@ static enum kcp_status load_ids(struct flow *flow, enum kcp_side side, uint64_t 
     free(ids);
     return status;
   }
-  *sorted = ids;
+  *order = (struct id_order){ids, count};
   return KCP_OK;
 }
 
+/* Joins the ties of a side's points with ids from first to last. */
+static enum kcp_status join_ids(struct flow *flow, enum kcp_side side, uint64_t first,
+                                uint64_t last, double rank, uint64_t *found,
+                                struct kcp_error *error) {
+  enum kcp_status status = flow->engine->restrict_ids(flow->state, side, first, last, error);
+  if (status != KCP_OK) return status;
+  return flow->engine->join(flow->state, rank, KCP_JOIN_TIES, found, error);
+}
+
+/* How many more ids to try when the first `prefix` gave `found` pairs, fewer than k. */
+static uint64_t next_prefix(const struct flow *flow, uint64_t prefix, uint64_t found,
+                            uint64_t count) {
+  double factor = found > 0 ? 2 * (double)flow->plan.k / (double)found : MOST_GROWTH;
+  double grown = (double)prefix * fmin(fmax(factor, 2), MOST_GROWTH);
+  return grown < (double)count ? (uint64_t)grown : count;
+}
+
 /* Joins the ties of the points of `side` with the smallest ids: as few of them as give k pairs, but
- * no more pairs than there is room for. Sets *fits to false when the very smallest id gives too
- * many; that id's restriction is then left in force. */
+ * no more pairs than there is room for. Sets *fits to false when one id more takes it from fewer
+ * than k to too many: then the ties of the ids before are kept, and the restriction to that id is
+ * left in force. */
 static enum kcp_status join_smallest_ids(struct flow *flow, enum kcp_side side,
-                                         const uint64_t *sorted, double rank, bool *fits,
+                                         const struct id_order *order, double rank, bool *fits,
                                          struct kcp_error *error) {
   const struct kcp_threshold_engine *engine = flow->engine;
-  uint64_t count = engine->side_count(flow->state, side), kept = engine->pair_count(flow->state);
+  uint64_t count = order->count, kept = engine->pair_count(flow->state), found = 0;
   uint64_t few = 0, many = count + 1; /* prefixes known to give fewer than k, and too many */
-  uint64_t prefix = minimum(count, 1);
+  uint64_t left = engine->side_count(flow->state, side);
+  uint64_t prefix = minimum(count, left > 0 ? maximum(1, count / left) : 0);
   *fits = true;
-  while (prefix > 0) {
-    uint64_t found = 0;
-    enum kcp_status status = engine->restrict_ids(flow->state, side, sorted[prefix - 1], error);
-    if (status == KCP_OK) status = engine->join(flow->state, rank, KCP_JOIN_TIES, &found, error);
+  while (prefix > few) {
+    enum kcp_status status = join_ids(flow, side, 0, id_at(order, prefix - 1), rank, &found, error);
     if (status != KCP_OK) return status;
     bool overflow = found > flow->plan.pair_capacity - kept;
     if (!overflow && (found >= flow->plan.k || prefix == count)) return KCP_OK;
@@ -396,37 +453,36 @@ static enum kcp_status join_smallest_ids(struct flow *flow, enum kcp_side side,
       many = prefix;
     else
       few = prefix;
-    if (overflow && sorted[prefix - 1] == sorted[0]) {
-      *fits = false;
-      return KCP_OK;
-    }
-    /* Between the two, but not so near to `few` that the search takes long. */
-    prefix = many > count ? minimum(count, few * 8) : few + (many - few) / 2;
-    if (prefix == few) prefix = few + 1;
-    if (prefix == many) {
-      /* Adding one id takes it from fewer than k to too many: keep the fewer, then that id alone.
-       */
-      *fits = false;
-      return engine->restrict_ids(flow->state, side, sorted[prefix - 1], error);
-    }
+    prefix = many > count ? next_prefix(flow, few, found, count) : few + (many - few) / 2;
   }
-  return KCP_OK;
+  if (many > count) return KCP_OK; /* there is no point */
+  /* Ids may be equal: the one that is too much begins where it differs from the one before. */
+  uint64_t id = id_at(order, few);
+  while (few > 0 && id_at(order, few - 1) == id) --few;
+  *fits = false;
+  if (few > 0) {
+    enum kcp_status status = join_ids(flow, side, 0, id_at(order, few - 1), rank, &found, error);
+    if (status != KCP_OK) return status;
+  }
+  return engine->restrict_ids(flow->state, side, id, id, error);
 }
 
 /* The first k pairs, or more, in the order of ids among those at `rank`. */
 static enum kcp_status join_ties(struct flow *flow, double rank, struct kcp_error *error) {
-  enum kcp_side first =
-      flow->plan.self || !flow->held_is_reference ? KCP_SIDE_STREAMED : KCP_SIDE_HELD;
+  enum kcp_side first = first_side(flow);
   enum kcp_side second = first == KCP_SIDE_HELD ? KCP_SIDE_STREAMED : KCP_SIDE_HELD;
-  uint64_t *sorted_first = NULL, *sorted_second = NULL;
+  struct id_order orders[2] = {{NULL, flow->held_count}, {NULL, flow->streamed_count}};
   bool fits = true;
-  enum kcp_status status = load_ids(flow, first, &sorted_first, error);
-  if (status == KCP_OK) status = load_ids(flow, second, &sorted_second, error);
-  if (status == KCP_OK) status = join_smallest_ids(flow, first, sorted_first, rank, &fits, error);
+  enum kcp_status status = KCP_OK;
+  if (!ids_ascend(flow)) {
+    status = load_ids(flow, first, &orders[first], error);
+    if (status == KCP_OK) status = load_ids(flow, second, &orders[second], error);
+  }
+  if (status == KCP_OK) status = join_smallest_ids(flow, first, &orders[first], rank, &fits, error);
   if (status == KCP_OK && !fits)
-    status = join_smallest_ids(flow, second, sorted_second, rank, &fits, error);
-  free(sorted_first);
-  free(sorted_second);
+    status = join_smallest_ids(flow, second, &orders[second], rank, &fits, error);
+  free(orders[0].sorted);
+  free(orders[1].sorted);
   if (status == KCP_OK && !fits)
     return kcp_fail(error, KCP_FAILED,
                     "more than %llu pairs of one distance and one pair of ids; use dspp+pea",
@@ -441,12 +497,19 @@ static enum kcp_status join_ties(struct flow *flow, double rank, struct kcp_erro
 static enum kcp_status join_survivors(struct flow *flow, double *rank, struct kcp_error *error) {
   const struct kcp_threshold_engine *engine = flow->engine;
   enum kcp_status status = make_room(flow, error);
-  if (status == KCP_OK) status = engine->reduce(flow->state, *rank, error);
+  bool fits = true;
+  if (status == KCP_OK) status = engine->reduce(flow->state, *rank, &fits, error);
+  if (status == KCP_OK && !fits) {
+    flow->part_too_large = true;
+    return kcp_fail(error, KCP_FAILED, "too many held points are near others");
+  }
   enum kcp_join_kind kind = KCP_JOIN_WITHIN;
   while (status == KCP_OK) {
     uint64_t kept = engine->pair_count(flow->state), found = 0;
     double before = *rank;
-    status = engine->join(flow->state, *rank, kind, &found, error);
+    /* Nothing ranks before 0. */
+    if (kind == KCP_JOIN_WITHIN || *rank > 0)
+      status = engine->join(flow->state, *rank, kind, &found, error);
     if (status != KCP_OK) break;
     if (found <= flow->plan.pair_capacity - kept) {
       if (kind == KCP_JOIN_WITHIN) break;
@@ -460,7 +523,7 @@ static enum kcp_status join_survivors(struct flow *flow, double *rank, struct kc
     status = engine->rank_of(flow->state, flow->plan.k, rank, error);
     if (status == KCP_OK) status = engine->truncate_pairs(flow->state, kept, error);
     if (status == KCP_OK) status = engine->drop_beyond(flow->state, *rank, error);
-    kind = *rank < before ? KCP_JOIN_WITHIN : KCP_JOIN_BEFORE;
+    kind = *rank<before && * rank> 0 ? KCP_JOIN_WITHIN : KCP_JOIN_BEFORE;
   }
   return status == KCP_OK ? engine->clear_survivors(flow->state, error) : status;
 }
@@ -517,8 +580,7 @@ static enum kcp_status stream_once(struct flow *flow, double *rank, struct kcp_e
 static enum kcp_status pass(struct flow *flow, double *rank, struct kcp_error *error) {
   enum kcp_status status = flow->engine->truncate_pairs(flow->state, 0, error);
   flow->best_count = 0;
-  for (uint64_t first = 0; status == KCP_OK && first < flow->held_count;
-       first += flow->plan.held_capacity) {
+  for (uint64_t first = 0; status == KCP_OK && first < flow->held_count; first += flow->held_part) {
     status = load_held(flow, first, error);
     if (status == KCP_OK) status = stream_once(flow, rank, error);
     if (status == KCP_OK) status = tighten(flow, rank, error);
@@ -533,6 +595,14 @@ static enum kcp_status search(struct flow *flow, struct kcp_error *error) {
   if (status == KCP_OK) status = guess_rank(flow, &rank, error);
   while (status == KCP_OK) {
     status = pass(flow, &rank, error);
+    if (flow->part_too_large) {
+      /* All of a part can be kept. What was found so far bounds the rank all the same. */
+      flow->part_too_large = false;
+      flow->held_part = flow->plan.kept_capacity;
+      flow->held_loaded_from = UINT64_MAX;
+      status = KCP_OK;
+      continue;
+    }
     if (status != KCP_OK) return status;
     uint64_t found = flow->engine->pair_count(flow->state) + flow->best_count;
     if (found >= flow->plan.k || rank >= flow->rank_limit) return KCP_OK;
@@ -577,6 +647,8 @@ enum kcp_status kcp_threshold_run(const struct kcp_job *job, void *state, struct
   flow->measurement = measurement;
   flow->held_loaded_from = UINT64_MAX;
   flow->points_streamed = 0;
+  flow->held_part = flow->plan.held_capacity;
+  flow->part_too_large = false;
   if (job->pair_count == 0) return KCP_OK;
   enum kcp_status status = choose_dimensions(flow, error);
   if (status == KCP_OK) status = search(flow, error);
