@@ -12,8 +12,9 @@ void kcp_morton_find_knots(const struct kcp_cells *axes, const struct kcp_point_
                            const double *low, const double *high, double *knots);
 
 /* `count` points spread evenly over `from` (all of them when it has no more), of those with ids
- * from first_id to last_id, in Morton order into `to`: columns, records, and ids when both have them. Sets
- * to->count. *keys, when not NULL, becomes their keys, valid until the sorter is used again. */
+ * from first_id to last_id, in Morton order into `to`: columns, records, and ids when both have
+ * them. Sets to->count. *keys, when not NULL, becomes their keys, valid until the sorter is used
+ * again. */
 void kcp_morton_order(struct kcp_radix_sorter *sorter, const struct kcp_cells *axes,
                       const struct kcp_morton_frame *frame, uint32_t dimensions,
                       const struct kcp_point_set *from, uint64_t count, uint64_t first_id,
