@@ -1,6 +1,7 @@
 /* The join of queries with primitives on the device, batch after batch: as many intersections at a
  * time as there is memory for (RT-HiSS, section IV-D). */
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "kcp/interrupt.h"
@@ -10,19 +11,20 @@ static const uint64_t most_entries = (UINT64_C(1) << 31) - 1;
 static const uint64_t least_memory = 64u << 20; /* a batch gets, whatever was asked for */
 static const uint64_t entry_bytes =
     5 * sizeof(uint32_t); /* lists of entries, before and after sorting */
-static const uint64_t compaction_bytes = sizeof(uint64_t);
 
 /* One call of the join. */
 struct joining {
   struct kcp_range_join *join;
   bool everyone_meets;
   uint64_t *counts;
-  const struct kcp_range_sink *sink;
+  const struct kcp_range_sink *sink; /* or NULL */
   struct kcp_measurement *measurement;
   struct kcp_range_work *work;
   std::vector<uint32_t> query_places;
   std::vector<uint64_t> query_firsts; /* entries, unless everyone meets */
   uint64_t batch_bytes, result_bytes;
+  std::unique_ptr<struct kcp_range_results, void (*)(struct kcp_range_results *)> results = {
+      NULL, kcp_range_results_free}; /* when there is a sink */
 };
 
 static uint32_t mask_words(const struct kcp_range_join *join) {
@@ -38,13 +40,14 @@ static uint64_t intersection_bytes(const struct joining *joining) {
   if (makes_pairs(joining))
     bytes += joining->join->largest_primitive * sizeof(uint64_t);
   else if (joining->sink != NULL)
-    bytes += mask_words(joining->join) * sizeof(uint32_t) + compaction_bytes;
+    bytes += mask_words(joining->join) * sizeof(uint32_t);
   return bytes > 0 ? bytes : 1;
 }
 
-/* Half of what is left is for results, when there are some. */
+/* Half of what is left besides points, index and queries is for results, when there are some. */
 static void share_memory(struct joining *joining) {
-  const uint64_t used = kcp_range_device_bytes(joining->join);
+  uint64_t used = 0;
+  for (int i = 0; i < KCP_BUFFER_MET; ++i) used += joining->join->buffers[i].bytes;
   const uint64_t memory = joining->join->plan.memory_bytes;
   uint64_t left = memory > used ? memory - used : 0;
   if (left < least_memory) left = least_memory;
@@ -150,9 +153,7 @@ static enum kcp_status join_batch(struct joining *joining, struct kcp_range_meet
   ++joining->work->batches;
   KCP_TRY(take_totals(joining, meeting, &found, &totals, error));
   if (joining->sink != NULL)
-    KCP_TRY(kcp_range_pass_on(join, meeting, &found, totals.data(), joining->query_places.data(),
-                              joining->result_bytes, joining->sink, joining->measurement,
-                              joining->work, error));
+    KCP_TRY(kcp_range_pass_on(joining->results.get(), meeting, &found, totals.data(), error));
   return KCP_OK;
 }
 
@@ -172,6 +173,10 @@ static enum kcp_status join_all(struct joining *joining, struct kcp_error *error
   }
   KCP_CUDA_TRY(cudaStreamSynchronize(join->stream));
   share_memory(joining);
+  if (joining->sink != NULL)
+    joining->results.reset(
+        kcp_range_results_create(join, joining->sink, joining->query_places.data(),
+                                 joining->result_bytes, joining->measurement, joining->work));
   for (uint64_t first = 0; first < count;) {
     struct kcp_range_meeting meeting = choose_batch(joining, first);
     struct kcp_range_tasks tasks = {};
@@ -182,6 +187,7 @@ static enum kcp_status join_all(struct joining *joining, struct kcp_error *error
     if (kcp_interrupted()) return kcp_fail(error, KCP_INTERRUPTED, "interrupted");
     first += meeting.count;
   }
+  if (joining->sink != NULL) KCP_TRY(kcp_range_results_end(joining->results.get(), error));
   const uint64_t bytes = kcp_range_device_bytes(join);
   if (bytes > joining->measurement->peak_device_bytes)
     joining->measurement->peak_device_bytes = bytes;

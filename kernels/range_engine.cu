@@ -42,8 +42,8 @@ enum kcp_status kcp_range_join_create(const struct kcp_range_plan *plan,
 
 void kcp_range_join_destroy(struct kcp_range_join *join) {
   if (join == NULL) return;
+  kcp_range_copier_free(join->copier);
   for (int i = 0; i < KCP_BUFFER_COUNT; ++i) kcp_device_buffer_free(&join->buffers[i]);
-  if (join->pinned != NULL) cudaFreeHost(join->pinned);
   if (join->stream != NULL) cudaStreamDestroy(join->stream);
   free(join->order);
   free(join->firsts);

@@ -186,13 +186,12 @@ static size_t brute_parameters(const struct kcp_range_join *join, struct kcp_par
   return 0;
 }
 
-/* Brute force has no options of its own; masks carry its results. */
+/* Brute force has one option, --result. */
 static enum kcp_status create_brute(const struct kcp_range_plan *plan,
                                     const struct kcp_device_info *device,
                                     struct kcp_range_join **out, struct kcp_error *error) {
   struct kcp_range_plan plain = *plan;
   plain.options.refine = KCP_REFINE_SHARED_BOTH;
-  plain.options.result = KCP_RESULT_MASK;
   plain.options.sort_work = KCP_SWITCH_OFF; /* it is all the same */
   return kcp_range_join_create(&plain, device, out, error);
 }

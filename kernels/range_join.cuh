@@ -39,11 +39,15 @@ enum kcp_range_buffer {
   KCP_BUFFER_TASKS,
   KCP_BUFFER_MASKS,
   KCP_BUFFER_PAIRS,
-  KCP_BUFFER_TOTALS, /* neighbours of each query of a batch */
-  KCP_BUFFER_OFFSETS,
-  KCP_BUFFER_ENTRY_COUNTS,
-  KCP_BUFFER_NEIGHBOURS,
-  KCP_BUFFER_SORTED_NEIGHBOURS,
+  KCP_BUFFER_TOTALS,  /* neighbours of each query of a batch */
+  KCP_BUFFER_OFFSETS, /* of their lists */
+  KCP_BUFFER_CURSORS,
+  KCP_BUFFER_QUERY_FIRSTS, /* entries of the batch's queries */
+  KCP_BUFFER_LISTS,        /* of neighbours, not in order yet */
+  KCP_BUFFER_RUN_OFFSETS,  /* of the lists of a run of the batch's queries */
+  KCP_BUFFER_NEIGHBOURS,   /* of a run, as they are listed, or before they become pairs */
+  KCP_BUFFER_RESULTS,      /* of a run, on their way to the host */
+  KCP_BUFFER_NEXT_RESULTS, /* of the next run meanwhile */
   KCP_BUFFER_COUNT
 };
 
@@ -55,12 +59,15 @@ struct kcp_device_points {
   const uint32_t *places;
 };
 
+struct kcp_range_copier;  /* range_copy.cu */
+struct kcp_range_results; /* range_results.cu */
+
 /* An engine's state. */
 struct kcp_range_join {
   struct kcp_range_plan plan;
   struct kcp_device_info device;
   cudaStream_t stream;
-  void *pinned; /* staging memory; owned, NULL before the first transfer */
+  struct kcp_range_copier *copier; /* owned; NULL before the first transfer */
   struct kcp_device_buffer buffers[KCP_BUFFER_COUNT];
   struct kcp_device_points points, queries;
   const struct kcp_points *reference; /* on the host */
@@ -159,8 +166,31 @@ struct kcp_range_found {
   unsigned long long *rechecks;
 };
 
-/* Copies results to host memory, or points to the device: chunks through pinned staging memory,
- * which --copy-threads share, or straight (--host-memory pageable). range_copy.cu. */
+/* ---- IV-F2 (range_copy.cu) ---- */
+
+/* Results to host memory, or points to the device: chunks through pinned staging memory, which
+ * --copy-threads share, or straight (--host-memory pageable). */
+
+/* One that is under way; it stays where it is until it is done. */
+struct kcp_range_transfer {
+  char *host, *device;
+  cudaMemcpyKind kind;
+  uint64_t bytes, dealt, done;
+  cudaError_t code; /* of a failure */
+  double started, ended;
+};
+
+/* Begins when the join's stream is idle, for which it waits; --copy-threads carry it on. */
+enum kcp_status kcp_range_copy_begin(struct kcp_range_join *join, void *to, const void *from,
+                                     uint64_t bytes, cudaMemcpyKind kind,
+                                     struct kcp_range_transfer *transfer, struct kcp_error *error);
+/* Waits until it is done; _end also adds it to the measurement. */
+void kcp_range_copy_wait(struct kcp_range_join *join, struct kcp_range_transfer *transfer);
+enum kcp_status kcp_range_copy_end(struct kcp_range_join *join, struct kcp_range_transfer *transfer,
+                                   struct kcp_measurement *measurement, struct kcp_error *error);
+void kcp_range_copier_free(struct kcp_range_copier *copier); /* NULL is allowed */
+
+/* Begin and end. */
 enum kcp_status kcp_range_copy_in(struct kcp_range_join *join, void *device, const void *host,
                                   uint64_t bytes, struct kcp_measurement *measurement,
                                   struct kcp_error *error);
@@ -181,17 +211,58 @@ enum kcp_status kcp_range_join_batches(struct kcp_range_join *join, bool everyon
                                        struct kcp_measurement *measurement,
                                        struct kcp_range_work *work, struct kcp_error *error);
 
+/* ---- IV-F (range_lists.cu) ---- */
+
+/* What the lists of a run of a batch's queries are made from: masks of entries, or lists without
+ * order. All pointers are to the device. */
+struct kcp_range_listing {
+  const uint32_t *masks; /* NULL: there are lists */
+  uint32_t mask_words;
+  const uint32_t *met;          /* primitives of entries; NULL when everyone meets */
+  const uint64_t *query_firsts; /* entries of the batch's queries plus query_base; NULL likewise */
+  uint64_t query_base;
+  uint64_t primitives;
+  const uint32_t *firsts, *places;
+  const uint32_t *lists;   /* of the batch's queries, at their offsets */
+  const uint64_t *offsets; /* of the batch's queries, and one behind */
+  uint64_t first, last;    /* queries of the batch that are listed */
+};
+
+/* offsets[i] = neighbours of the batch's queries before query i, i <= count. */
+enum kcp_status kcp_range_offsets(struct kcp_range_join *join, const uint32_t *totals,
+                                  uint64_t count, uint64_t **offsets, struct kcp_error *error);
+/* Lists without order from pairs of queries from number `first_query` on. */
+enum kcp_status kcp_range_scatter(struct kcp_range_join *join, const unsigned long long *pairs,
+                                  uint64_t total, uint64_t first_query, uint64_t query_count,
+                                  const uint64_t *offsets, uint32_t **lists,
+                                  struct kcp_error *error);
+/* The neighbours of the run, `total` of them, query after query, each list in the order of its
+ * records. */
+enum kcp_status kcp_range_list(struct kcp_range_join *join, const struct kcp_range_listing *listing,
+                               uint64_t total, uint32_t *neighbours, struct kcp_error *error);
+/* The same as pairs: query << 32 | record, queries numbered from first_query on. */
+enum kcp_status kcp_range_pair_up(struct kcp_range_join *join,
+                                  const struct kcp_range_listing *listing, uint64_t first_query,
+                                  const uint32_t *neighbours, uint64_t *pairs,
+                                  struct kcp_error *error);
+
 /* ---- IV-F (range_results.cu) ---- */
 
-/* Neighbours of the batch's queries from what was found, to the sink; totals and query_places are
- * on the host, of the batch's queries and of all. `room_bytes`: of device memory for them. */
-enum kcp_status kcp_range_pass_on(struct kcp_range_join *join,
+/* The way of a join's results to the sink; what it is given stays the caller's. query_places: of
+ * all queries, on the host; room_bytes: of device memory for lists. */
+struct kcp_range_results *kcp_range_results_create(
+    struct kcp_range_join *join, const struct kcp_range_sink *sink, const uint32_t *query_places,
+    uint64_t room_bytes, struct kcp_measurement *measurement, struct kcp_range_work *work);
+/* What a batch found, `totals` (host) of each query, goes its way: the last lists may still be on
+ * it when this returns. */
+enum kcp_status kcp_range_pass_on(struct kcp_range_results *results,
                                   const struct kcp_range_meeting *meeting,
                                   const struct kcp_range_found *found, const uint32_t *totals,
-                                  const uint32_t *query_places, uint64_t room_bytes,
-                                  const struct kcp_range_sink *sink,
-                                  struct kcp_measurement *measurement, struct kcp_range_work *work,
                                   struct kcp_error *error);
+/* After the last batch: all is with the sink. */
+enum kcp_status kcp_range_results_end(struct kcp_range_results *results, struct kcp_error *error);
+/* Waits for what is on its way; NULL is allowed. */
+void kcp_range_results_free(struct kcp_range_results *results);
 
 /* Waits for the join's stream and adds what passed since *started to *seconds; *started becomes
  * now. */

@@ -1,245 +1,350 @@
 /* Section IV-F of RT-HiSS: from masks or pairs to lists of neighbours by query, in host memory.
  *
- * Masks come entry after entry of a query, so that prefix sums over their ones are places in the
- * lists (stream compaction): 4 bytes a mask word read twice, 8 an entry, 4 a neighbour written. The
- * lists are then sorted by record, a segment each. Runs of queries are as long as there is room. */
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
-#include <cub/device/device_segmented_sort.cuh>
-
+ * The batch's queries go run by run, a run being as many as have 2^25 neighbours (128 MB) or there
+ * is room for. While a run is on its way to the host, the next one is listed, and while the last
+ * of a batch is, the next batch is searched. A neighbour is copied from the staging area to its
+ * last place, when the sink has one.
+ *
+ * Bytes over the link (55 GB/s) for 230 million pairs that 1 million queries find with n
+ * intersections, and for 3.95 billion: mask 4 a pair, 0.92 GB, 17 ms, and 15.8 GB, 287 ms;
+ * pairs 8 a pair, 33 ms and 575 ms; mask-raw 4 (words of a mask + 1) a intersection, whatever is
+ * found. Lists are made at less than that. So the copy decides, and what is not hidden behind it is
+ * the first run's listing. Predicted, not measured yet. */
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "kcp/range_decode.h"
 #include "range_join.cuh"
 
-static const int threads = 256;
-static const uint64_t most_neighbours = 1u << 30;     /* of a run */
-static const uint64_t bytes_of_neighbour = 4 + 4 + 8; /* twice, and what sorting takes */
-static const uint64_t bytes_of_pair = 8 + 8 + 4;
+static const uint64_t most_neighbours = 1u << 25; /* of a run, unless one query has more */
+static const uint64_t most_mask_words = 1u << 26; /* of a run that goes as masks */
+/* Of device memory: two runs' results, and what one that is sorted takes besides. */
+static const uint64_t bytes_of_neighbour = 2 * sizeof(uint32_t) + 2 * sizeof(uint32_t);
+static const uint64_t bytes_of_pair = 2 * sizeof(uint64_t) + 2 * sizeof(uint32_t);
+static const uint64_t bytes_of_list = sizeof(uint32_t); /* a pair of the batch, before its run */
 
-static unsigned blocks_for(uint64_t count) {
-  return (unsigned)((count + threads - 1) / threads);
-}
-
-/* A run of the batch's queries. */
-struct run {
-  struct kcp_range_join *join;
-  const struct kcp_range_meeting *meeting;
-  const struct kcp_range_found *found;
-  uint64_t first, last;             /* queries, from the batch's first on */
-  uint64_t first_entry, last_entry; /* of the batch */
-  std::vector<uint64_t> offsets;    /* of the run's lists, and one behind */
-  std::vector<uint32_t> neighbours; /* records */
-  struct kcp_measurement *measurement;
-  struct kcp_range_work *work;
+/* Memory of the host that is not written to before it is needed. */
+struct host_memory {
+  std::unique_ptr<void, void (*)(void *)> memory = {NULL, free};
+  uint64_t bytes = 0;
 };
 
-/* The first entry of the batch's query number i. */
-static uint64_t entry_of_query(const struct run *run, uint64_t i) {
-  const struct kcp_range_meeting *meeting = run->meeting;
-  return meeting->everyone_meets ? i * run->join->primitive_count
-                                 : meeting->query_firsts[i] - meeting->query_base;
-}
-
-__global__ static void count_ones(const uint32_t *masks, uint32_t mask_words, uint64_t first,
-                                  uint64_t count, uint64_t *ones) {
-  const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
-  if (i > count) return;
-  uint64_t sum = 0;
-  for (uint32_t word = 0; word < mask_words && i < count; ++word)
-    sum += __popc(masks[(first + i) * mask_words + word]);
-  ones[i] = sum;
-}
-
-__global__ static void write_ones(const uint32_t *masks, uint32_t mask_words, uint64_t first,
-                                  uint64_t count, const uint64_t *offsets, const uint32_t *met,
-                                  uint64_t primitives, const uint32_t *firsts,
-                                  const uint32_t *places, uint32_t *neighbours) {
-  const uint64_t i = (uint64_t)blockIdx.x * threads + threadIdx.x;
-  if (i >= count) return;
-  const uint64_t entry = first + i;
-  const uint32_t primitive = met != NULL ? met[entry] : (uint32_t)(entry % primitives);
-  const uint32_t *points = places + firsts[primitive];
-  uint32_t *to = neighbours + offsets[i];
-  for (uint32_t word = 0; word < mask_words; ++word)
-    for (uint32_t bits = masks[entry * mask_words + word]; bits != 0; bits &= bits - 1)
-      *to++ = points[word * 32 + __ffs(bits) - 1];
-}
-
-static enum kcp_status scan_ones(struct run *run, uint64_t *ones, uint64_t count,
+template <typename T>
+static enum kcp_status host_room(struct host_memory *room, uint64_t count, T **out,
                                  struct kcp_error *error) {
-  size_t bytes = 0;
-  void *scratch;
-  KCP_CUDA_TRY(
-      cub::DeviceScan::ExclusiveSum(NULL, bytes, ones, ones, (int64_t)count, run->join->stream));
-  KCP_TRY(kcp_range_scratch(run->join, bytes, &scratch, error));
-  KCP_CUDA_TRY(
-      cub::DeviceScan::ExclusiveSum(scratch, bytes, ones, ones, (int64_t)count, run->join->stream));
+  const uint64_t bytes = (count > 0 ? count : 1) * sizeof(T);
+  *out = NULL;
+  if (room->bytes < bytes) {
+    room->bytes = 0;
+    room->memory.reset();
+    room->memory.reset(malloc(bytes));
+    if (room->memory == NULL) return kcp_out_of_memory(error, "results", bytes);
+    room->bytes = bytes;
+  }
+  *out = (T *)room->memory.get();
   return KCP_OK;
 }
 
-/* Puts each list into the order of records. */
-static enum kcp_status sort_lists(struct run *run, const uint32_t *neighbours, uint32_t *sorted,
-                                  struct kcp_error *error) {
-  struct kcp_range_join *join = run->join;
-  const uint64_t count = run->last - run->first, total = run->offsets[count];
-  uint64_t *offsets;
-  size_t bytes = 0;
-  void *scratch;
-  KCP_TRY(kcp_range_room(join, KCP_BUFFER_OFFSETS, count + 1, &offsets, error));
-  KCP_CUDA_TRY(cudaMemcpyAsync(offsets, run->offsets.data(), (count + 1) * sizeof *offsets,
-                               cudaMemcpyHostToDevice, join->stream));
-  KCP_CUDA_TRY(cub::DeviceSegmentedSort::SortKeys(NULL, bytes, neighbours, sorted, (int64_t)total,
-                                                  (int64_t)count, offsets, offsets + 1,
-                                                  join->stream));
-  KCP_TRY(kcp_range_scratch(join, bytes, &scratch, error));
-  KCP_CUDA_TRY(cub::DeviceSegmentedSort::SortKeys(scratch, bytes, neighbours, sorted,
-                                                  (int64_t)total, (int64_t)count, offsets,
-                                                  offsets + 1, join->stream));
+/* Queries first .. last - 1 of a batch, and their lists on the way. */
+struct run {
+  bool is_underway = false;
+  enum kcp_range_result_form form = KCP_RESULT_MASK;
+  uint64_t first = 0, last = 0;
+  uint64_t first_entry = 0, last_entry = 0; /* of the batch */
+  std::vector<uint64_t> offsets;            /* of the lists, and one behind */
+  const uint32_t *queries = NULL;           /* their places */
+  uint32_t *neighbours = NULL;              /* in the sink's room or here */
+  struct host_memory own, raw, met, scratch;
+  std::vector<uint64_t> entry_firsts; /* of masks */
+  struct kcp_range_masks masks = {};
+  struct kcp_range_transfer transfers[2] = {};
+};
+
+struct kcp_range_results {
+  struct kcp_range_join *join;
+  const struct kcp_range_sink *sink;
+  const uint32_t *query_places;
+  uint64_t room_bytes;
+  struct kcp_measurement *measurement;
+  struct kcp_range_work *work;
+  struct run runs[2];
+  int next;
+  std::vector<uint32_t> point_places; /* of D' on the host, when masks go there */
+};
+
+struct kcp_range_results *kcp_range_results_create(
+    struct kcp_range_join *join, const struct kcp_range_sink *sink, const uint32_t *query_places,
+    uint64_t room_bytes, struct kcp_measurement *measurement, struct kcp_range_work *work) {
+  struct kcp_range_results *results = new kcp_range_results();
+  results->join = join;
+  results->sink = sink;
+  results->query_places = query_places;
+  results->room_bytes = room_bytes;
+  results->measurement = measurement;
+  results->work = work;
+  return results;
+}
+
+void kcp_range_results_free(struct kcp_range_results *results) {
+  if (results == NULL) return;
+  for (struct run &run : results->runs)
+    for (struct kcp_range_transfer &transfer : run.transfers)
+      kcp_range_copy_wait(results->join, &transfer);
+  delete results;
+}
+
+/* ---- a run's arrival ---- */
+
+static enum kcp_status await(struct kcp_range_results *results, struct run *run,
+                             struct kcp_error *error) {
+  struct kcp_measurement *measurement = results->measurement;
+  const double before = measurement->phase_s[KCP_PHASE_DOWNLOAD];
+  for (struct kcp_range_transfer &transfer : run->transfers) {
+    KCP_TRY(kcp_range_copy_end(results->join, &transfer, measurement, error));
+    transfer = {};
+  }
+  results->work->phase_s[KCP_RANGE_PHASE_COPY] += measurement->phase_s[KCP_PHASE_DOWNLOAD] - before;
   return KCP_OK;
+}
+
+/* Waits for the run and passes it to the sink. */
+static enum kcp_status finish(struct kcp_range_results *results, struct run *run,
+                              struct kcp_error *error) {
+  if (!run->is_underway) return KCP_OK;
+  run->is_underway = false;
+  const uint64_t count = run->last - run->first, total = run->offsets[count];
+  KCP_TRY(await(results, run, error));
+  const double started = kcp_now();
+  if (run->form == KCP_RESULT_PAIRS) {
+    kcp_range_decode_pairs((const uint64_t *)run->raw.memory.get(), total, run->neighbours);
+  } else if (run->form == KCP_RESULT_MASK_RAW) {
+    uint32_t *scratch = NULL;
+    KCP_TRY(host_room(&run->scratch, total, &scratch, error));
+    kcp_range_decode_masks(&run->masks, count, run->entry_firsts.data(), run->offsets.data(),
+                           run->neighbours, scratch);
+  }
+  const struct kcp_range_batch lists = {count, run->queries, run->offsets.data(), run->neighbours};
+  const enum kcp_status status = results->sink->take(results->sink->context, &lists, error);
+  results->work->phase_s[KCP_RANGE_PHASE_COLLECT] += kcp_now() - started;
+  return status;
+}
+
+enum kcp_status kcp_range_results_end(struct kcp_range_results *results, struct kcp_error *error) {
+  for (int i = 0; i < 2; ++i) {
+    KCP_TRY(finish(results, &results->runs[results->next], error));
+    results->next ^= 1;
+  }
+  return KCP_OK;
+}
+
+/* ---- a run's departure ---- */
+
+static enum kcp_status send(struct kcp_range_results *results, struct kcp_range_transfer *transfer,
+                            void *to, const void *from, uint64_t bytes, struct kcp_error *error) {
+  return kcp_range_copy_begin(results->join, to, from, bytes, cudaMemcpyDeviceToHost, transfer,
+                              error);
+}
+
+/* Where the run's neighbours are to be on the host. */
+static enum kcp_status place(struct kcp_range_results *results, struct run *run,
+                             struct kcp_error *error) {
+  const struct kcp_range_sink *sink = results->sink;
+  const uint64_t total = run->offsets.back();
+  run->neighbours = sink->room != NULL ? sink->room(sink->context, total) : NULL;
+  if (run->neighbours != NULL) return KCP_OK;
+  return host_room(&run->own, total, &run->neighbours, error);
+}
+
+template <typename T>
+static enum kcp_status device_room(struct kcp_range_results *results, const struct run *run,
+                                   uint64_t count, T **out, struct kcp_error *error) {
+  const enum kcp_range_buffer which =
+      run == &results->runs[0] ? KCP_BUFFER_RESULTS : KCP_BUFFER_NEXT_RESULTS;
+  return kcp_range_room(results->join, which, count, out, error);
 }
 
 /* --result mask: compacted on the device. */
-static enum kcp_status take_compacted(struct run *run, struct kcp_error *error) {
-  struct kcp_range_join *join = run->join;
-  const struct kcp_range_found *found = run->found;
-  const uint64_t entries = run->last_entry - run->first_entry, total = run->neighbours.size();
+static enum kcp_status send_lists(struct kcp_range_results *results, struct run *run,
+                                  const struct kcp_range_listing *listing,
+                                  struct kcp_error *error) {
+  struct kcp_range_join *join = results->join;
+  const uint64_t total = run->offsets.back();
   double started = kcp_now();
-  uint64_t *ones;
-  uint32_t *neighbours, *sorted;
-  KCP_TRY(kcp_range_room(join, KCP_BUFFER_ENTRY_COUNTS, entries + 1, &ones, error));
-  KCP_TRY(kcp_range_room(join, KCP_BUFFER_NEIGHBOURS, total, &neighbours, error));
-  KCP_TRY(kcp_range_room(join, KCP_BUFFER_SORTED_NEIGHBOURS, total, &sorted, error));
-  count_ones<<<blocks_for(entries + 1), threads, 0, join->stream>>>(
-      found->masks, found->mask_words, run->first_entry, entries, ones);
-  KCP_CUDA_TRY(cudaGetLastError());
-  KCP_TRY(scan_ones(run, ones, entries + 1, error));
-  write_ones<<<blocks_for(entries + 1), threads, 0, join->stream>>>(
-      found->masks, found->mask_words, run->first_entry, entries, ones,
-      run->meeting->everyone_meets ? NULL : run->meeting->met, join->primitive_count,
-      kcp_range_array<uint32_t>(join, KCP_BUFFER_FIRSTS), join->points.places, neighbours);
-  KCP_CUDA_TRY(cudaGetLastError());
-  KCP_TRY(sort_lists(run, neighbours, sorted, error));
-  KCP_TRY(kcp_range_lap(join, &started, &run->work->phase_s[KCP_RANGE_PHASE_COMPACT], error));
-  KCP_TRY(kcp_range_copy_out(join, run->neighbours.data(), sorted, total * sizeof *sorted,
-                             run->measurement, error));
-  return kcp_range_lap(join, &started, &run->work->phase_s[KCP_RANGE_PHASE_COPY], error);
-}
-
-/* --result mask-raw: the host reads the masks. */
-static enum kcp_status take_masks(struct run *run, struct kcp_error *error) {
-  struct kcp_range_join *join = run->join;
-  const struct kcp_range_found *found = run->found;
-  const bool everyone = run->meeting->everyone_meets;
-  const uint64_t entries = run->last_entry - run->first_entry, count = run->last - run->first;
-  double started = kcp_now();
-  std::vector<uint32_t> words(entries * found->mask_words), met(everyone ? 0 : entries);
-  std::vector<uint32_t> places(join->points.count), scratch(run->neighbours.size());
-  std::vector<uint64_t> firsts(count + 1);
-  KCP_TRY(kcp_range_copy_out(join, words.data(),
-                             found->masks + run->first_entry * found->mask_words,
-                             words.size() * sizeof words[0], run->measurement, error));
-  if (!everyone)
-    KCP_TRY(kcp_range_copy_out(join, met.data(), run->meeting->met + run->first_entry,
-                               met.size() * sizeof met[0], run->measurement, error));
-  KCP_TRY(kcp_range_copy_out(join, places.data(), join->points.places,
-                             places.size() * sizeof places[0], run->measurement, error));
-  for (uint64_t i = 0; i <= count; ++i)
-    firsts[i] = entry_of_query(run, run->first + i) - run->first_entry;
-  const struct kcp_range_masks masks = {
-      words.data(),          found->mask_words, everyone ? NULL : met.data(),
-      join->primitive_count, join->firsts,      places.data()};
-  kcp_range_decode_masks(&masks, count, firsts.data(), run->offsets.data(), run->neighbours.data(),
-                         scratch.data());
-  return kcp_range_lap(join, &started, &run->work->phase_s[KCP_RANGE_PHASE_COPY], error);
-}
-
-/* The batch's pairs in the order of query and record. */
-static enum kcp_status sort_pairs(struct kcp_range_join *join, const struct kcp_range_found *found,
-                                  uint64_t total, uint64_t **sorted, struct kcp_error *error) {
-  size_t bytes = 0;
-  void *scratch;
-  const uint64_t *pairs = (const uint64_t *)found->pairs;
-  KCP_TRY(kcp_range_room(join, KCP_BUFFER_SORTED_NEIGHBOURS, total, sorted, error));
-  KCP_CUDA_TRY(cub::DeviceRadixSort::SortKeys(NULL, bytes, pairs, *sorted, (int64_t)total, 0, 64,
-                                              join->stream));
-  KCP_TRY(kcp_range_scratch(join, bytes, &scratch, error));
-  KCP_CUDA_TRY(cub::DeviceRadixSort::SortKeys(scratch, bytes, pairs, *sorted, (int64_t)total, 0, 64,
-                                              join->stream));
-  return KCP_OK;
+  uint32_t *neighbours;
+  KCP_TRY(device_room(results, run, total, &neighbours, error));
+  KCP_TRY(kcp_range_list(join, listing, total, neighbours, error));
+  KCP_TRY(kcp_range_lap(join, &started, &results->work->phase_s[KCP_RANGE_PHASE_COMPACT], error));
+  return send(results, &run->transfers[0], run->neighbours, neighbours, total * sizeof *neighbours,
+              error);
 }
 
 /* --result pairs: keys and values go to the host. */
-static enum kcp_status take_pairs(struct run *run, const uint64_t *sorted, uint64_t first,
+static enum kcp_status send_pairs(struct kcp_range_results *results, struct run *run,
+                                  const struct kcp_range_listing *listing, uint64_t first_query,
                                   struct kcp_error *error) {
-  struct kcp_range_join *join = run->join;
-  const uint64_t total = run->neighbours.size();
+  struct kcp_range_join *join = results->join;
+  const uint64_t total = run->offsets.back();
   double started = kcp_now();
-  std::vector<uint64_t> pairs(total);
-  KCP_TRY(kcp_range_copy_out(join, pairs.data(), sorted + first, total * sizeof pairs[0],
-                             run->measurement, error));
-  kcp_range_decode_pairs(pairs.data(), total, run->neighbours.data());
-  return kcp_range_lap(join, &started, &run->work->phase_s[KCP_RANGE_PHASE_COPY], error);
+  uint32_t *neighbours;
+  uint64_t *pairs, *raw = NULL;
+  KCP_TRY(kcp_range_room(join, KCP_BUFFER_NEIGHBOURS, total, &neighbours, error));
+  KCP_TRY(device_room(results, run, total, &pairs, error));
+  KCP_TRY(kcp_range_list(join, listing, total, neighbours, error));
+  KCP_TRY(kcp_range_pair_up(join, listing, first_query, neighbours, pairs, error));
+  KCP_TRY(kcp_range_lap(join, &started, &results->work->phase_s[KCP_RANGE_PHASE_COMPACT], error));
+  KCP_TRY(host_room(&run->raw, total, &raw, error));
+  return send(results, &run->transfers[0], raw, pairs, total * sizeof *pairs, error);
 }
 
-/* Queries from run->first on whose neighbours there is room for; at least one. */
-static void choose_run(struct run *run, const uint32_t *totals, uint64_t most) {
-  const uint64_t count = run->meeting->count;
-  uint64_t sum = totals[run->first];
+/* --result mask-raw: the host reads the masks. */
+static enum kcp_status send_masks(struct kcp_range_results *results, struct run *run,
+                                  const struct kcp_range_meeting *meeting,
+                                  const struct kcp_range_found *found, struct kcp_error *error) {
+  struct kcp_range_join *join = results->join;
+  const bool everyone = meeting->everyone_meets;
+  const uint64_t entries = run->last_entry - run->first_entry;
+  const uint64_t words = entries * found->mask_words;
+  uint32_t *masks = NULL, *met = NULL;
+  if (results->point_places.empty()) {
+    results->point_places.resize(join->points.count);
+    KCP_TRY(kcp_range_copy_out(join, results->point_places.data(), join->points.places,
+                               join->points.count * sizeof(uint32_t), results->measurement, error));
+  }
+  KCP_TRY(host_room(&run->raw, words, &masks, error));
+  if (!everyone) KCP_TRY(host_room(&run->met, entries, &met, error));
+  run->masks = {masks,        found->mask_words,           met, join->primitive_count,
+                join->firsts, results->point_places.data()};
+  run->entry_firsts.resize(run->last - run->first + 1);
+  for (uint64_t i = run->first; i <= run->last; ++i)
+    run->entry_firsts[i - run->first] =
+        (everyone ? i * join->primitive_count : meeting->query_firsts[i] - meeting->query_base) -
+        run->first_entry;
+  KCP_TRY(send(results, &run->transfers[0], masks,
+               found->masks + run->first_entry * found->mask_words, words * sizeof *masks, error));
+  if (everyone) return KCP_OK;
+  return send(results, &run->transfers[1], met, meeting->met + run->first_entry,
+              entries * sizeof *met, error);
+}
+
+/* ---- the runs of a batch ---- */
+
+/* What a batch's runs have in common. */
+struct batch {
+  const struct kcp_range_meeting *meeting;
+  const struct kcp_range_found *found;
+  const uint32_t *totals;
+  struct kcp_range_listing listing;
+  enum kcp_range_result_form form;
+  uint64_t most; /* neighbours of a run */
+};
+
+static uint64_t entry_of_query(const struct kcp_range_results *results, const struct batch *batch,
+                               uint64_t i) {
+  const struct kcp_range_meeting *meeting = batch->meeting;
+  return meeting->everyone_meets ? i * results->join->primitive_count
+                                 : meeting->query_firsts[i] - meeting->query_base;
+}
+
+/* Queries from `first` on whose neighbours there is room for; at least one. */
+static void choose_run(const struct kcp_range_results *results, const struct batch *batch,
+                       uint64_t first, struct run *run) {
+  const uint64_t count = batch->meeting->count, first_entry = entry_of_query(results, batch, first);
+  const uint64_t most_entries =
+      batch->form == KCP_RESULT_MASK_RAW ? most_mask_words / batch->found->mask_words : UINT64_MAX;
+  uint64_t sum = batch->totals[first], last = first + 1;
   run->offsets.assign({0, sum});
-  run->last = run->first + 1;
-  for (; run->last < count && sum + totals[run->last] <= most; ++run->last) {
-    sum += totals[run->last];
+  for (; last < count && sum + batch->totals[last] <= batch->most &&
+         entry_of_query(results, batch, last + 1) - first_entry <= most_entries;
+       ++last) {
+    sum += batch->totals[last];
     run->offsets.push_back(sum);
   }
-  run->first_entry = entry_of_query(run, run->first);
-  run->last_entry = entry_of_query(run, run->last);
-  run->neighbours.resize(sum);
+  run->first = first;
+  run->last = last;
+  run->first_entry = first_entry;
+  run->last_entry = entry_of_query(results, batch, last);
+  run->form = batch->form;
+  run->queries = results->query_places + batch->meeting->first + first;
 }
 
-static enum kcp_status pass_on(struct run *run, const uint32_t *totals,
-                               const uint32_t *query_places, uint64_t most,
-                               const struct kcp_range_sink *sink, struct kcp_error *error) {
-  const enum kcp_range_result_form form =
-      run->found->pairs != NULL ? KCP_RESULT_PAIRS : run->join->plan.options.result;
-  uint64_t *sorted = NULL, done = 0, total = 0;
-  if (form == KCP_RESULT_PAIRS) {
-    for (uint64_t q = 0; q < run->meeting->count; ++q) total += totals[q];
-    KCP_TRY(sort_pairs(run->join, run->found, total, &sorted, error));
+/* Offsets of lists, and what they are made from. */
+static enum kcp_status prepare(struct kcp_range_results *results, struct batch *batch,
+                               struct kcp_error *error) {
+  struct kcp_range_join *join = results->join;
+  const struct kcp_range_meeting *meeting = batch->meeting;
+  const struct kcp_range_found *found = batch->found;
+  struct kcp_range_listing *listing = &batch->listing;
+  double started = kcp_now();
+  uint64_t *offsets = NULL, total = 0, room = results->room_bytes;
+  batch->most = room / bytes_of_neighbour;
+  if (batch->most > most_neighbours) batch->most = most_neighbours;
+  if (batch->form == KCP_RESULT_MASK_RAW) return KCP_OK;
+  KCP_TRY(kcp_range_offsets(join, found->totals, meeting->count, &offsets, error));
+  listing->offsets = offsets;
+  for (uint64_t q = 0; q < meeting->count; ++q) total += batch->totals[q];
+  if (batch->form == KCP_RESULT_PAIRS) {
+    uint32_t *lists = NULL;
+    KCP_TRY(kcp_range_scatter(join, found->pairs, total, meeting->first, meeting->count, offsets,
+                              &lists, error));
+    listing->lists = lists;
+    room -= room / 2 < total * bytes_of_list ? room / 2 : total * bytes_of_list;
+    if (batch->most > room / bytes_of_pair) batch->most = room / bytes_of_pair;
+  } else {
+    listing->masks = found->masks;
+    listing->mask_words = found->mask_words;
+    listing->primitives = join->primitive_count;
+    listing->firsts = kcp_range_array<uint32_t>(join, KCP_BUFFER_FIRSTS);
+    listing->places = join->points.places;
+    if (!meeting->everyone_meets) {
+      uint64_t *query_firsts;
+      KCP_TRY(
+          kcp_range_room(join, KCP_BUFFER_QUERY_FIRSTS, meeting->count + 1, &query_firsts, error));
+      KCP_CUDA_TRY(cudaMemcpyAsync(query_firsts, meeting->query_firsts,
+                                   (meeting->count + 1) * sizeof *query_firsts,
+                                   cudaMemcpyHostToDevice, join->stream));
+      listing->query_firsts = query_firsts;
+      listing->query_base = meeting->query_base;
+      listing->met = meeting->met;
+    }
   }
-  for (run->first = 0; run->first < run->meeting->count; run->first = run->last) {
-    choose_run(run, totals, most);
-    if (form == KCP_RESULT_PAIRS)
-      KCP_TRY(take_pairs(run, sorted, done, error));
-    else if (form == KCP_RESULT_MASK_RAW)
-      KCP_TRY(take_masks(run, error));
-    else
-      KCP_TRY(take_compacted(run, error));
-    done += run->neighbours.size();
-    const struct kcp_range_batch lists = {run->last - run->first,
-                                          query_places + run->meeting->first + run->first,
-                                          run->offsets.data(), run->neighbours.data()};
-    const double started = kcp_now();
-    KCP_TRY(sink->take(sink->context, &lists, error));
-    run->work->phase_s[KCP_RANGE_PHASE_COPY] += kcp_now() - started;
-  }
-  return KCP_OK;
+  return kcp_range_lap(join, &started, &results->work->phase_s[KCP_RANGE_PHASE_COMPACT], error);
 }
 
-enum kcp_status kcp_range_pass_on(struct kcp_range_join *join,
+static enum kcp_status send_run(struct kcp_range_results *results, struct batch *batch,
+                                struct run *run, struct kcp_error *error) {
+  const double started = kcp_now();
+  KCP_TRY(place(results, run, error));
+  results->work->phase_s[KCP_RANGE_PHASE_COLLECT] += kcp_now() - started;
+  batch->listing.first = run->first;
+  batch->listing.last = run->last;
+  run->is_underway = true;
+  if (batch->form == KCP_RESULT_MASK_RAW)
+    return send_masks(results, run, batch->meeting, batch->found, error);
+  if (batch->form == KCP_RESULT_PAIRS)
+    return send_pairs(results, run, &batch->listing, batch->meeting->first, error);
+  return send_lists(results, run, &batch->listing, error);
+}
+
+enum kcp_status kcp_range_pass_on(struct kcp_range_results *results,
                                   const struct kcp_range_meeting *meeting,
                                   const struct kcp_range_found *found, const uint32_t *totals,
-                                  const uint32_t *query_places, uint64_t room_bytes,
-                                  const struct kcp_range_sink *sink,
-                                  struct kcp_measurement *measurement, struct kcp_range_work *work,
                                   struct kcp_error *error) {
-  uint64_t most = room_bytes / (found->pairs != NULL ? bytes_of_pair : bytes_of_neighbour);
-  if (most > most_neighbours) most = most_neighbours;
-  struct run run = {};
-  run.join = join;
-  run.meeting = meeting;
-  run.found = found;
-  run.measurement = measurement;
-  run.work = work;
-  return pass_on(&run, totals, query_places, most, sink, error);
+  struct batch batch = {};
+  batch.meeting = meeting;
+  batch.found = found;
+  batch.totals = totals;
+  batch.form = results->join->plan.options.result;
+  if (batch.form == KCP_RESULT_COUNT) batch.form = KCP_RESULT_MASK;
+  KCP_TRY(prepare(results, &batch, error));
+  for (uint64_t first = 0; first < meeting->count;) {
+    struct run *run = &results->runs[results->next];
+    KCP_TRY(finish(results, run, error));
+    choose_run(results, &batch, first, run);
+    KCP_TRY(send_run(results, &batch, run, error));
+    results->next ^= 1;
+    first = run->last;
+  }
+  /* The next batch writes to the masks. */
+  return batch.form == KCP_RESULT_MASK_RAW ? kcp_range_results_end(results, error) : KCP_OK;
 }

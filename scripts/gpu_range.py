@@ -28,11 +28,17 @@ VARIANTS = [  # label, options
     ("rt-hiss shared-none", f"{RT} --refine shared-none"),
     ("rt-hiss, a point a primitive", f"{RT} --kd-height max"),
 ]
+ALL_PAIRS = [  # in host memory
+    ("rt-hiss, pairs by mask", f"{RT} --result mask"),
+    ("rt-hiss, pairs by mask-raw", f"{RT} --result mask-raw"),
+    ("rt-hiss, pairs by pairs", f"{RT} --result pairs"),
+    ("rt-hiss tensor, pairs by mask", f"{RT} --refine tensor --result mask"),
+]
 CASES = [  # name, points, dimensions, neighbours, [(label, options)], runs
-    ("1M x 18, few neighbours", 1000000, 18, 230, VARIANTS + [("range-brute", "--algo range-brute")], 2),
-    ("1M x 18, many neighbours", 1000000, 18, 3950, VARIANTS[:4], 2),
-    ("500K x 90, few neighbours", 500000, 90, 291, VARIANTS + [("range-brute", "--algo range-brute")], 2),
-    ("500K x 90, many neighbours", 500000, 90, 4060, VARIANTS[:4], 2),
+    ("1M x 18, few neighbours", 1000000, 18, 230, VARIANTS + ALL_PAIRS + [("range-brute", "--algo range-brute")], 2),
+    ("1M x 18, many neighbours", 1000000, 18, 3950, VARIANTS[:4] + ALL_PAIRS, 2),
+    ("500K x 90, few neighbours", 500000, 90, 291, VARIANTS + ALL_PAIRS + [("range-brute", "--algo range-brute")], 2),
+    ("500K x 90, many neighbours", 500000, 90, 4060, VARIANTS[:4] + ALL_PAIRS, 2),
 ]
 
 
@@ -58,15 +64,16 @@ def main():
             if PREFIXES and not case.startswith(PREFIXES):
                 continue
             data = make(folder, max(100, int(count * SCALE)), dimensions)
-            print(f"\n{case}\n  {'configuration':42} {'total':>11} {'kernel':>11} {'refine':>11} {'pairs':>14}", flush=True)
-            page.append(f"\n### {case}\n\n| configuration | total | kernels | refinement | pairs |\n| --- | ---: | ---: | ---: | ---: |")
+            print(f"\n{case}\n  {'configuration':42} {'total':>11} {'kernel':>11} {'refine':>11} {'to host':>11} {'batches':>7} {'pairs':>14}", flush=True)
+            page.append(f"\n### {case}\n\n| configuration | total | kernels | refinement | downloaded | batches | pairs |\n"
+                        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
             pairs = eps = None
             for label, options in configurations:
                 ask = f"--eps {eps!r}" if eps else f"--selectivity {neighbours * SCALE}"
                 report, problem = run_report(KCP, DEVICE, f"{options} {ask}", [data], runs, folder, answer=None)
                 if problem:
                     print(f"  {label:42} {problem}", flush=True)
-                    page.append(f"| {label} | {problem} | | | |")
+                    page.append(f"| {label} | {problem} | | | | | |")
                     failed = True
                     continue
                 everything.append({"case": case, "configuration": label, "report": report})
@@ -75,10 +82,12 @@ def main():
                 pairs = pairs or result["answer"]["pairs"]
                 failed = failed or result["answer"]["pairs"] != pairs
                 refine = result.get("range_join", {}).get("phases", {}).get("refine_s", 0)
+                batches, down = result["range_join"]["batches"], result["work"]["d2h_bytes"] / 1e9
                 total, kernel = (result["statistics"][phase]["median_s"] for phase in ("total", "kernel"))
                 print(f"  {label:42} {total * 1e3:8.1f} ms {kernel * 1e3:8.1f} ms {refine * 1e3:8.1f} ms "
-                      f"{result['answer']['pairs']:14,}", flush=True)
-                page.append(f"| {label} | {total * 1e3:.1f} ms | {kernel * 1e3:.1f} ms | {refine * 1e3:.1f} ms | {result['answer']['pairs']:,} |")
+                      f"{down:8.2f} GB {batches:7,} {result['answer']['pairs']:14,}", flush=True)
+                page.append(f"| {label} | {total * 1e3:.1f} ms | {kernel * 1e3:.1f} ms | {refine * 1e3:.1f} ms | {down:.2f} GB | {batches:,} "
+                            f"| {result['answer']['pairs']:,} |")
     write_results(OUT, "range", everything, page)
     return 1 if failed else 0
 

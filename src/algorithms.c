@@ -56,10 +56,12 @@ static const enum kcp_influence_answer_kind influence_partners = KCP_INFLUENCE_P
 #define INFLUENCE_ROW(KIND)                                                     \
   .query = KCP_QUERY_INFLUENCE, .backends = KCP_BACKEND_CPU | KCP_BACKEND_CUDA, \
   .options = influence_options, .buffers = "-", .variant = &(KIND)
-static const char *const range_options[] = {"eps", "selectivity", NULL};
+static const char *const range_options[] = {"eps", "selectivity", "result", NULL};
 
-static const char *const range_grid_options[] = {"eps", "selectivity", "reorder", "grid-dims",
-                                                 NULL};
+static const char *const dual_tree_options[] = {"eps", "selectivity", "reorder", "result", NULL};
+
+static const char *const range_grid_options[] = {"eps",       "selectivity", "reorder",
+                                                 "grid-dims", "result",      NULL};
 
 static const char *const rt_hiss_options[] = {
     "eps",       "selectivity", "reorder",      "kd-height",       "index",
@@ -70,6 +72,7 @@ static const char *const rt_hiss_options[] = {
 static const enum kcp_range_method by_brute_force = KCP_RANGE_BRUTE;
 static const enum kcp_range_method by_grid = KCP_RANGE_GRID;
 static const enum kcp_range_method by_primitives = KCP_RANGE_RT_HISS;
+static const enum kcp_range_method by_dual_tree = KCP_RANGE_DUAL_TREE;
 
 #define RANGE_ROW(METHOD, OPTIONS) \
   .query = KCP_QUERY_RANGE_JOIN, .options = (OPTIONS), .buffers = "-", .variant = &(METHOD)
@@ -186,6 +189,13 @@ const struct kcp_algorithm kcp_algorithms[] = {
      .source = "RT-HiSS II-B, GDS-Join",
      .backends = KCP_BACKEND_CPU,
      RANGE_ROW(by_grid, range_grid_options)},
+    {.name = "range-dual-tree",
+     .summary = "all pairs within eps: leaves of a kd-tree against the tree",
+     .description = "Groups points by a kd-tree with boxes in all dimensions; skips nodes out of "
+                    "reach of a leaf, counts those wholly in reach, tests the rest leaf by leaf.",
+     .source = "this project",
+     .backends = KCP_BACKEND_CPU,
+     RANGE_ROW(by_dual_tree, dual_tree_options)},
     {.name = NULL}};
 
 const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
@@ -196,7 +206,7 @@ const struct kcp_algorithm *kcp_algorithm_find(const char *name) {
 }
 
 const struct kcp_algorithm *kcp_range_choose(const struct kcp_backend *backend) {
-  return kcp_algorithm_find(backend->kind == KCP_BACKEND_CPU ? "range-grid" : "rt-hiss");
+  return kcp_algorithm_find(backend->kind == KCP_BACKEND_CPU ? "range-dual-tree" : "rt-hiss");
 }
 
 const struct kcp_algorithm *kcp_algorithm_choose(const struct kcp_request *request,

@@ -15,7 +15,8 @@ const char *kcp_range_phase_name(enum kcp_range_phase phase) {
       [KCP_RANGE_PHASE_FILL_PASS] = "fill_pass",
       [KCP_RANGE_PHASE_REFINE] = "refine",
       [KCP_RANGE_PHASE_COMPACT] = "compact",
-      [KCP_RANGE_PHASE_COPY] = "copy"};
+      [KCP_RANGE_PHASE_COPY] = "copy",
+      [KCP_RANGE_PHASE_COLLECT] = "collect"};
   return names[phase];
 }
 
@@ -36,7 +37,7 @@ size_t kcp_range_list_parameters(const struct kcp_range_options *options, uint32
   static const char *const bounds[] = {"sphere", "box", "full"};
   static const char *const refines[] = {"shared-both", "shared-primitive", "shared-query",
                                         "shared-none", "tensor"};
-  static const char *const results[] = {"mask", "mask-raw", "pairs"};
+  static const char *const results[] = {"count", "mask", "mask-raw", "pairs"};
   static const char *const switches[] = {"on", "off"};
   size_t count = 0;
   set_word(&list[count++], "reorder", reorders[options->reorder]);

@@ -45,6 +45,8 @@ void kcp_range_summary(FILE *stream, const struct kcp_result *result) {
             kcp_text_grouped(kcp_range_pairs_without_self(range)).text);
   fprintf(stream, ", selectivity %.6g", kcp_range_selectivity(range));
   if (range->eps_was_found) fprintf(stream, " (%.6g wanted)", range->wanted_selectivity);
+  if (range->held_bytes > 0)
+    fprintf(stream, ", %s in host memory", kcp_text_bytes((double)range->held_bytes).text);
   fputs(result->verified ? ", verified\n" : "\n", stream);
 }
 
@@ -101,6 +103,7 @@ json_t *kcp_range_report_work(const struct kcp_result *result) {
     json_object_set_new(object, "primitives", json_integer((json_int_t)last->primitives));
     json_object_set_new(object, "intersections", json_integer((json_int_t)last->intersections));
     json_object_set_new(object, "rechecks", json_integer((json_int_t)last->rechecks));
+    json_object_set_new(object, "held_bytes", json_integer((json_int_t)result->range->held_bytes));
     for (int phase = 0; phase < KCP_RANGE_PHASE_COUNT; ++phase) {
       char key[32];
       snprintf(key, sizeof key, "%s_s", kcp_range_phase_name((enum kcp_range_phase)phase));

@@ -108,8 +108,15 @@ static enum kcp_status place_slice(struct run *run, uint64_t slice, struct kcp_e
 static enum kcp_status take(void *context, const struct kcp_range_batch *batch,
                             struct kcp_error *error) {
   const struct run *run = context;
-  return kcp_range_pairs_add(run->pairs, batch, run->block_first, run->slice, &run->runner->slice,
-                             run->block, error);
+  (void)error;
+  kcp_range_pairs_add(run->pairs, batch, run->block_first, run->slice, &run->runner->slice,
+                      run->block);
+  return KCP_OK;
+}
+
+static uint32_t *room(void *context, uint64_t count) {
+  const struct run *run = context;
+  return kcp_range_pairs_room(run->pairs, count);
 }
 
 /* The queries first .. first + count - 1 as a view of the slice, which holds all of D. */
@@ -124,7 +131,7 @@ static struct kcp_points view_of(const struct kcp_points *slice, uint64_t first,
 static enum kcp_status join_block(struct run *run, uint64_t first, uint64_t count,
                                   struct kcp_error *error) {
   struct kcp_range_runner *runner = run->runner;
-  const struct kcp_range_sink sink = {run, take};
+  const struct kcp_range_sink sink = {run, take, room};
   const bool in_place = runner->self && runner->slice_count == 1;
   const bool whole = in_place && count == kcp_dataset_count(runner->query);
   struct kcp_points view;
@@ -176,5 +183,6 @@ enum kcp_status kcp_range_run(struct kcp_range_runner *runner, uint64_t first, u
     if (status == KCP_OK && count > 0) status = join_slice(&run, error);
     if (status != KCP_OK) return status;
   }
+  if (pairs != NULL) kcp_range_pairs_end(pairs);
   return KCP_OK;
 }

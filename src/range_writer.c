@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "kcp/interrupt.h"
 #include "kcp/text.h"
 
 #define NPY_HEADER_BYTES 128
@@ -92,45 +90,6 @@ enum kcp_status kcp_range_writer_begin(struct kcp_range_writer *writer,
       writer,
       (double)pair_count * writer->id_bytes + ((double)query_count + 1) * 8 + 2 * NPY_HEADER_BYTES,
       error);
-}
-
-static void write_line(const struct kcp_range_writer *writer, uint64_t id, uint64_t query_id,
-                       double rank) {
-  const double distance = ldexp(sqrt(rank), -writer->scale_exponent);
-  fprintf(writer->pairs.stream, "%" PRIu64 ",%" PRIu64 ",%.17g\n", writer->self ? query_id : id,
-          writer->self ? id : query_id, distance);
-}
-
-static void write_piece(const struct kcp_range_writer *writer,
-                        const struct kcp_range_runner *runner, const struct kcp_range_pairs *pairs,
-                        const struct kcp_range_piece *piece, uint64_t slice, uint64_t query) {
-  const uint64_t *ids = runner->reference_ids + slice * pairs->slice_records;
-  for (uint64_t i = piece->first; i < piece->first + piece->count; ++i) {
-    const uint64_t id = ids[pairs->neighbours[i]];
-    if (writer->kind == KCP_RANGE_FILE_CSV)
-      write_line(writer, id, runner->query_ids[query], pairs->ranks[i]);
-    else
-      fwrite(&id, writer->id_bytes, 1, writer->pairs.stream); /* little-endian: the low bytes */
-  }
-}
-
-enum kcp_status kcp_range_writer_add(struct kcp_range_writer *writer,
-                                     const struct kcp_range_runner *runner,
-                                     const struct kcp_range_pairs *pairs, struct kcp_error *error) {
-  for (uint64_t i = 0; i < pairs->query_count; ++i) {
-    for (uint64_t slice = 0; slice < pairs->slice_count; ++slice) {
-      const struct kcp_range_piece *piece = &pairs->pieces[i * pairs->slice_count + slice];
-      write_piece(writer, runner, pairs, piece, slice, pairs->first_query + i);
-      writer->offset += piece->count;
-    }
-    if (writer->kind == KCP_RANGE_FILE_NPY)
-      fwrite(&writer->offset, sizeof writer->offset, 1, writer->offsets.stream);
-    if (ferror(writer->pairs.stream) != 0)
-      return kcp_fail(error, KCP_FAILED, "--out %s: cannot be written: %s", writer->path,
-                      strerror(errno));
-    if (kcp_interrupted()) return kcp_fail(error, KCP_INTERRUPTED, "stopped; nothing written");
-  }
-  return KCP_OK;
 }
 
 enum kcp_status kcp_range_writer_commit(struct kcp_range_writer *writer, struct kcp_error *error) {

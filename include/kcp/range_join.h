@@ -23,12 +23,13 @@ extern "C" {
 #endif
 
 enum kcp_range_method {
-  KCP_RANGE_BRUTE,  /* every pair */
-  KCP_RANGE_GRID,   /* cells of side eps in up to 6 dimensions, as GDS-Join */
-  KCP_RANGE_RT_HISS /* the paper's pipeline */
+  KCP_RANGE_BRUTE,    /* every pair */
+  KCP_RANGE_GRID,     /* cells of side eps in up to 6 dimensions, as GDS-Join */
+  KCP_RANGE_RT_HISS,  /* the paper's pipeline */
+  KCP_RANGE_DUAL_TREE /* leaves of a kd-tree against a tree (this project) */
 };
 
-#define KCP_RANGE_METHODS 3
+#define KCP_RANGE_METHODS 4
 
 /* Parts of a join with a time of their own. The first seven are of RT-HiSS (sections IV-A to IV-D),
  * the grid takes what it needs of them. */
@@ -42,8 +43,9 @@ enum kcp_range_phase {
   KCP_RANGE_PHASE_COUNT_PASS, /* first pass of a batch, with its prefix sums */
   KCP_RANGE_PHASE_FILL_PASS,  /* second pass */
   KCP_RANGE_PHASE_REFINE,     /* distances */
-  KCP_RANGE_PHASE_COMPACT,    /* results from their mask */
-  KCP_RANGE_PHASE_COPY,       /* results to host memory */
+  KCP_RANGE_PHASE_COMPACT,    /* lists of neighbours from masks or pairs */
+  KCP_RANGE_PHASE_COPY,       /* results to host memory; on a GPU other phases go on meanwhile */
+  KCP_RANGE_PHASE_COLLECT, /* what is left for the host to do: lists from raw results, and take */
   KCP_RANGE_PHASE_COUNT
 };
 
@@ -86,11 +88,14 @@ struct kcp_range_batch {
   const uint32_t *neighbours;
 };
 
-/* Where neighbours go. Calls of `take` do not overlap. */
+/* Where neighbours go. Threads may call at the same time. */
 struct kcp_range_sink {
   void *context;
   enum kcp_status (*take)(void *context, const struct kcp_range_batch *batch,
                           struct kcp_error *error);
+  /* May be NULL. Room in the sink for the `count` neighbours of a batch, so that `take`, which is
+   * called with them there, need not copy them; NULL when there is none: `take` all the same. */
+  uint32_t *(*room)(void *context, uint64_t count);
 };
 
 struct kcp_range_join; /* an engine's state */

@@ -23,8 +23,9 @@ enum kcp_range_refine {
   KCP_REFINE_SHARED_NONE,
   KCP_REFINE_TENSOR /* a filter on tensor cores (this project; CUDA) */
 };
-/* How results leave the refinement. */
+/* How results leave the refinement, and with them whether they do. */
 enum kcp_range_result_form {
+  KCP_RESULT_COUNT,    /* counts alone; where neighbours are wanted all the same, as a mask */
   KCP_RESULT_MASK,     /* a bit a comparison, compacted to the places of the ones */
   KCP_RESULT_MASK_RAW, /* the bits as they are */
   KCP_RESULT_PAIRS     /* key-value pairs */

@@ -20,7 +20,8 @@ struct kcp_range_result {
   bool self;
   uint64_t query_count;
   uint64_t reference_count;
-  uint64_t pair_count;          /* |R|, self included */
+  uint64_t pair_count; /* |R|, self included */
+  uint64_t held_bytes; /* of them in host memory; 0 when they were counted or did not fit */
   struct kcp_range_work *works; /* one a timed run; owned by the query */
 };
 

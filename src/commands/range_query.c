@@ -11,6 +11,7 @@
 #include "kcp/range_query.h"
 #include "kcp/range_writer.h"
 #include "kcp/scan.h"
+#include "kcp/text.h"
 #include "query_ending.h"
 
 struct range_query {
@@ -20,7 +21,7 @@ struct range_query {
   const struct kcp_range_engine *engine;
   struct kcp_range_join *join; /* owned */
   struct kcp_range_runner runner;
-  struct kcp_range_pairs pairs; /* those of --out, as far as they fit */
+  struct kcp_range_pairs pairs; /* those of --out or --result, as far as they fit */
   uint64_t pairs_budget;        /* bytes for them */
   uint64_t *counts;             /* owned */
   double scaled_eps;
@@ -116,25 +117,31 @@ static enum kcp_status find_eps(struct range_query *query, struct kcp_error *err
   return KCP_OK;
 }
 
+/* Whether the pairs are wanted in host memory and not their counts alone. */
+static bool keeps_pairs(const struct kcp_request *request) {
+  return request->out_path != NULL || request->range.result != KCP_RESULT_COUNT;
+}
+
 static enum kcp_status make_plan(struct range_query *query, struct kcp_error *error) {
   const struct kcp_request *request = query->request;
   const struct kcp_result *result = &query->result;
   const bool on_cpu = result->backend->kind == KCP_BACKEND_CPU;
-  const bool writes = request->out_path != NULL;
+  const bool keeps = keeps_pairs(request);
   uint64_t memory = request->memory_bytes;
   if (memory == 0) memory = result->device.free_bytes / 10 * 9;
-  /* Pairs for --out are held in host memory, of which the CPU's join is a part. */
+  /* Pairs are held in host memory, of which the CPU's join is a part. */
   query->pairs_budget = on_cpu ? memory / 2 : kcp_host_free_bytes() / 2;
-  const struct kcp_range_plan plan = {
+  struct kcp_range_plan plan = {
       .method = *(const enum kcp_range_method *)result->algorithm->variant,
       .options = request->range,
       .eps = query->scaled_eps,
       .dimensions = kcp_dataset_dimensions(query->reference),
-      .memory_bytes = on_cpu && writes ? memory - query->pairs_budget : memory};
+      .memory_bytes = on_cpu && keeps ? memory - query->pairs_budget : memory};
+  if (keeps && plan.options.result == KCP_RESULT_COUNT) plan.options.result = KCP_RESULT_MASK;
   enum kcp_status status = query->engine->create(&plan, &result->device, &query->join, error);
   if (status == KCP_OK)
     status = kcp_range_runner_create(query->engine, query->join, query->reference, query->query,
-                                     writes, &query->progress, &query->runner, error);
+                                     keeps, &query->progress, &query->runner, error);
   if (status != KCP_OK) return status;
   query->counts = calloc(query->facts_of_answer.query_count + 1, sizeof *query->counts);
   if (query->counts != NULL) return KCP_OK;
@@ -150,7 +157,25 @@ static enum kcp_status open_outputs(struct range_query *query, struct kcp_error 
   return status;
 }
 
-/* One run from files to counts and, with --out, to pairs in host memory as long as they fit. */
+static bool wants_ranks(const struct range_query *query) {
+  return query->request->out_path != NULL && kcp_range_writer_wants_ranks(&query->out);
+}
+
+/* Pairs that only --out can do with when they are too many for the memory. */
+static enum kcp_status check_room(const struct range_query *query, struct kcp_error *error) {
+  uint64_t count = 0;
+  if (!query->pairs.overflowed || query->request->out_path != NULL) return KCP_OK;
+  for (uint64_t i = 0; i < query->facts_of_answer.query_count; ++i) count += query->counts[i];
+  return kcp_fail(error, KCP_FAILED,
+                  "%s pairs take %s of host memory, and %s may be used; without --result they are "
+                  "counted, --out writes them however many there are",
+                  kcp_text_grouped(count).text,
+                  kcp_text_bytes((double)count * (double)kcp_range_pair_bytes(false)).text,
+                  kcp_text_bytes((double)query->pairs_budget).text);
+}
+
+/* One run from files to counts and, when they are wanted, to pairs in host memory as long as they
+ * fit. Its pages are new in every run, as they are in the only run of most people. */
 static enum kcp_status run_once(void *context, uint64_t number, struct kcp_measurement *measurement,
                                 uint64_t *checksum, struct kcp_error *error) {
   struct range_query *query = context;
@@ -158,14 +183,14 @@ static enum kcp_status run_once(void *context, uint64_t number, struct kcp_measu
   const uint64_t warmup = query->request->warmup, query_count = query->facts_of_answer.query_count;
   struct kcp_range_pairs *pairs = NULL;
   enum kcp_status status = KCP_OK;
+  kcp_range_pairs_free(&query->pairs);
   const double started = kcp_now();
   kcp_range_runner_rewind(&query->runner);
-  if (query->request->out_path != NULL) {
+  if (keeps_pairs(query->request)) {
     pairs = &query->pairs;
-    kcp_range_pairs_free(pairs);
-    status = kcp_range_pairs_begin(
-        0, query_count, query->runner.slice_count, query->runner.capacity.reference_records,
-        kcp_range_writer_wants_ranks(&query->out), query->pairs_budget, pairs, error);
+    status = kcp_range_pairs_begin(0, query_count, query->runner.slice_count,
+                                   query->runner.capacity.reference_records, wants_ranks(query),
+                                   query->pairs_budget, UINT64_MAX, pairs, error);
   }
   if (status == KCP_OK)
     status = kcp_range_run(&query->runner, 0, query_count, query->counts, pairs, measurement, &work,
@@ -174,6 +199,7 @@ static enum kcp_status run_once(void *context, uint64_t number, struct kcp_measu
   if (status == KCP_OK && query->facts_of_answer.reference_count == 0 && query_count > 0)
     status = kcp_scan(query->query, NULL, NULL, &query->progress, error);
   measurement->total_s = kcp_now() - started;
+  if (status == KCP_OK) status = check_room(query, error);
   if (status != KCP_OK) return status;
   if (number >= warmup) query->facts_of_answer.works[number - warmup] = work;
   *checksum = kcp_range_checksum(query->counts, query_count);
@@ -198,6 +224,8 @@ static void take_facts(struct range_query *query) {
   struct kcp_result *result = &query->result;
   facts->pair_count = 0;
   for (uint64_t i = 0; i < facts->query_count; ++i) facts->pair_count += query->counts[i];
+  if (keeps_pairs(query->request) && !query->pairs.overflowed)
+    facts->held_bytes = query->pairs.count * kcp_range_pair_bytes(wants_ranks(query));
   result->range = facts;
   result->pair_count = facts->pair_count;
   result->possible_evaluations = (double)facts->query_count * (double)facts->reference_count;
@@ -215,7 +243,7 @@ static enum kcp_status verify(void *context, struct kcp_error *error) {
 
 /* The queries from `first` on whose pairs fit the budget together; at least one. */
 static uint64_t window_of(const struct range_query *query, uint64_t first) {
-  const uint64_t bytes = kcp_range_pair_bytes(kcp_range_writer_wants_ranks(&query->out));
+  const uint64_t bytes = kcp_range_pair_bytes(wants_ranks(query));
   uint64_t end = first, left = query->pairs_budget / bytes;
   while (end < query->facts_of_answer.query_count && query->counts[end] <= left)
     left -= query->counts[end++];
@@ -229,12 +257,14 @@ static enum kcp_status write_in_windows(struct range_query *query, struct kcp_er
   struct kcp_range_work work = {0};
   for (uint64_t first = 0; first < query->facts_of_answer.query_count && status == KCP_OK;) {
     const uint64_t count = window_of(query, first);
+    uint64_t pair_count = 0;
     struct kcp_range_pairs pairs;
+    for (uint64_t i = 0; i < count; ++i) pair_count += query->counts[first + i];
     uint64_t *counts = calloc(count, sizeof *counts);
     if (counts == NULL) return kcp_out_of_memory(error, "counts", count * sizeof *counts);
-    status = kcp_range_pairs_begin(
-        first, count, query->runner.slice_count, query->runner.capacity.reference_records,
-        kcp_range_writer_wants_ranks(&query->out), UINT64_MAX, &pairs, error);
+    status = kcp_range_pairs_begin(first, count, query->runner.slice_count,
+                                   query->runner.capacity.reference_records, wants_ranks(query),
+                                   UINT64_MAX, pair_count, &pairs, error);
     if (status == KCP_OK)
       status =
           kcp_range_run(&query->runner, first, count, counts, &pairs, &measurement, &work, error);

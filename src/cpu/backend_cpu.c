@@ -11,13 +11,15 @@ extern const struct kcp_top_k_engine kcp_cpu_top_k_engine;         /* top_k.c */
 extern const struct kcp_transfer_engine kcp_cpu_transfer_engine;   /* transfer.c */
 extern const struct kcp_influence_engine kcp_cpu_influence_engine; /* influence.c */
 extern const struct kcp_range_engine kcp_cpu_range_brute;          /* range_brute.c */
+extern const struct kcp_range_engine kcp_cpu_range_dual_tree;      /* range_dual_tree.c */
 extern const struct kcp_range_engine kcp_cpu_range_grid;           /* range_grid.c */
 extern const struct kcp_range_engine kcp_cpu_rt_hiss;              /* rt_hiss.c */
 
 static const struct kcp_range_engine *const range_joins[KCP_RANGE_METHODS] = {
     [KCP_RANGE_BRUTE] = &kcp_cpu_range_brute,
     [KCP_RANGE_GRID] = &kcp_cpu_range_grid,
-    [KCP_RANGE_RT_HISS] = &kcp_cpu_rt_hiss};
+    [KCP_RANGE_RT_HISS] = &kcp_cpu_rt_hiss,
+    [KCP_RANGE_DUAL_TREE] = &kcp_cpu_range_dual_tree};
 
 static void read_processor_name(char *name, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");

@@ -66,14 +66,11 @@ enum kcp_status kcp_range_results_sort(struct kcp_range_results *results, struct
 enum kcp_status kcp_range_results_flush(struct kcp_range_results *results, uint64_t much,
                                         const struct kcp_range_sink *sink,
                                         struct kcp_error *error) {
-  enum kcp_status status = KCP_OK;
   if (results->query_count == 0 ||
       (results->query_count < much && results->offsets[results->query_count] < much))
     return KCP_OK;
   const struct kcp_range_batch batch = {results->query_count, results->queries, results->offsets,
                                         results->neighbours};
-#pragma omp critical(kcp_range_sink)
-  status = sink->take(sink->context, &batch, error);
   results->query_count = 0;
-  return status;
+  return sink->take(sink->context, &batch, error);
 }

@@ -29,7 +29,7 @@ static inline void kcp_range_results_added(struct kcp_range_results *results, ui
 /* Puts the neighbours of the open list into ascending order. */
 enum kcp_status kcp_range_results_sort(struct kcp_range_results *results, struct kcp_error *error);
 
-/* Passes the lists to the sink, one thread at a time, and empties them. `much` lists or neighbours
+/* Passes the lists to the sink and empties them. `much` lists or neighbours
  * may be gathered first: nothing is passed before that. */
 enum kcp_status kcp_range_results_flush(struct kcp_range_results *results, uint64_t much,
                                         const struct kcp_range_sink *sink, struct kcp_error *error);

@@ -39,6 +39,7 @@ enum kcp_status kcp_rt_found_create(const struct kcp_range_join *join,
                                     struct kcp_rt_found *found, struct kcp_error *error) {
   memset(found, 0, sizeof *found);
   found->form = join->plan.options.result;
+  if (found->form == KCP_RESULT_COUNT) found->form = KCP_RESULT_MASK;
   found->mask_words = (join->largest_primitive + 15) / 16;
   found->pair_room = join->largest_primitive;
   found->totals = calloc(batch->count + 1, sizeof *found->totals);

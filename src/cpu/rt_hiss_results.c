@@ -174,7 +174,8 @@ static enum kcp_status pass_on_run(struct run *run, const struct kcp_range_sink 
     run->offsets[q + 1] = run->offsets[q] + run->found->totals[run->first + q];
   }
   const uint64_t total = run->offsets[count];
-  run->neighbours = malloc((total + 1) * sizeof *run->neighbours);
+  uint32_t *room = sink->room != NULL ? sink->room(sink->context, total) : NULL;
+  run->neighbours = room != NULL ? room : malloc((total + 1) * sizeof *run->neighbours);
   uint32_t *scratch = malloc((total + 1) * sizeof *scratch);
   if (run->neighbours == NULL || scratch == NULL)
     status = kcp_out_of_memory(error, "neighbours", total * sizeof *run->neighbours);
@@ -187,9 +188,11 @@ static enum kcp_status pass_on_run(struct run *run, const struct kcp_range_sink 
         count, run->batch->queries->places + run->batch->first + run->first, run->offsets,
         run->neighbours};
     sort_lists(run, scratch);
+    const double started = kcp_now();
     status = sink->take(sink->context, &lists, error);
+    work->phase_s[KCP_RANGE_PHASE_COLLECT] += kcp_now() - started;
   }
-  free(run->neighbours);
+  if (room == NULL) free(run->neighbours);
   free(scratch);
   return status;
 }
@@ -203,7 +206,9 @@ enum kcp_status kcp_rt_hiss_pass_on(const struct kcp_range_join *join,
   const uint64_t most = bytes / (2 * sizeof(uint32_t) + sizeof(uint64_t));
   struct run run = {.join = join, .batch = batch, .found = found};
   enum kcp_status status = KCP_OK;
-  const double started = kcp_now(), compacted = work->phase_s[KCP_RANGE_PHASE_COMPACT];
+  const double started = kcp_now();
+  const double others =
+      work->phase_s[KCP_RANGE_PHASE_COMPACT] + work->phase_s[KCP_RANGE_PHASE_COLLECT];
   run.offsets = malloc((batch->count + 1) * sizeof *run.offsets);
   run.next = malloc((batch->count + 1) * sizeof *run.next);
   if (run.offsets == NULL || run.next == NULL)
@@ -219,6 +224,7 @@ enum kcp_status kcp_rt_hiss_pass_on(const struct kcp_range_join *join,
   free(run.offsets);
   free(run.next);
   work->phase_s[KCP_RANGE_PHASE_COPY] +=
-      kcp_now() - started - (work->phase_s[KCP_RANGE_PHASE_COMPACT] - compacted);
+      kcp_now() - started -
+      (work->phase_s[KCP_RANGE_PHASE_COMPACT] + work->phase_s[KCP_RANGE_PHASE_COLLECT] - others);
   return status;
 }

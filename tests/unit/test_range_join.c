@@ -23,8 +23,10 @@
 enum { METHODS = KCP_RANGE_METHODS };
 
 static const struct kcp_backend *backend;
+static unsigned jobs; /* run so far: they take turns in how results are passed on */
 static struct kcp_device_info device;
-static const char *const method_names[METHODS] = {"range-brute", "range-grid", "rt-hiss"};
+static const char *const method_names[METHODS] = {"range-brute", "range-grid", "rt-hiss",
+                                                  "range-dual-tree"};
 
 enum shape {
   UNIFORM,
@@ -83,6 +85,8 @@ struct seen {
   uint64_t reference_count, query_count;
   unsigned char *pairs;
   unsigned char *queries;
+  uint32_t *space; /* for neighbours */
+  uint64_t used, turns;
 };
 
 static enum kcp_status take(void *context, const struct kcp_range_batch *batch,
@@ -103,6 +107,15 @@ static enum kcp_status take(void *context, const struct kcp_range_batch *batch,
     }
   }
   return KCP_OK;
+}
+
+/* Room that the sink has for every other batch; of each, some is left. */
+static uint32_t *room(void *context, uint64_t count) {
+  struct seen *seen = context;
+  const uint64_t turn = __atomic_fetch_add(&seen->turns, 1, __ATOMIC_RELAXED);
+  if (turn % 2 == 0) return NULL;
+  const uint64_t first = __atomic_fetch_add(&seen->used, count, __ATOMIC_RELAXED);
+  return first + count <= seen->reference_count * seen->query_count ? seen->space + first : NULL;
 }
 
 struct job {
@@ -152,10 +165,14 @@ static void run_job(const struct job *job) {
   struct kcp_measurement measurement = {0};
   struct kcp_range_work work = {0};
   struct kcp_parameter parameters[KCP_MAX_PARAMETERS];
-  struct seen seen = {job->reference->count, query->count,
+  struct seen seen = {job->reference->count,
+                      query->count,
                       calloc(job->reference->count * query->count + 1, 1),
-                      calloc(query->count + 1, 1)};
-  const struct kcp_range_sink sink = {&seen, take};
+                      calloc(query->count + 1, 1),
+                      calloc(job->reference->count * query->count + 1, sizeof(uint32_t)),
+                      0,
+                      jobs++};
+  const struct kcp_range_sink sink = {&seen, take, jobs % 3 == 0 ? NULL : room};
   uint64_t *counts = calloc(query->count + 1, sizeof *counts);
   uint64_t *counted = calloc(query->count + 1, sizeof *counted);
   for (uint64_t q = 0; q < query->count; ++q) counts[q] = 7; /* they are added to */
@@ -169,6 +186,7 @@ static void run_job(const struct job *job) {
   engine->destroy(join);
   free(seen.pairs);
   free(seen.queries);
+  free(seen.space);
   free(counts);
   free(counted);
 }
@@ -183,6 +201,8 @@ static void run_variants(struct job job) {
       {.reorder = KCP_REORDER_LOWEST, .refine = KCP_REFINE_SHARED_PRIMITIVE},
       {.reorder = KCP_REORDER_RANDOM, .refine = KCP_REFINE_SHARED_QUERY, .kd_height = 2},
       {.refine = KCP_REFINE_SHARED_NONE, .result = KCP_RESULT_MASK_RAW, .kd_height = 4},
+      {.result = KCP_RESULT_MASK, .copy_threads = 3, .pinned_bytes = 3001},
+      {.result = KCP_RESULT_PAIRS, .kd_height = 3, .copy_threads = 5, .pinned_bytes = 4099},
       {.result = KCP_RESULT_PAIRS, .sort_work = KCP_SWITCH_OFF, .work_per_thread = 1},
       {.result = KCP_RESULT_MASK_RAW, .fixed_work = KCP_SWITCH_OFF, .kd_height = 2},
       {.bound = KCP_BOUND_FULL},
@@ -192,8 +212,8 @@ static void run_variants(struct job job) {
       {.index = KCP_RANGE_INDEX_GRID, .kd_height = KCP_KD_HEIGHT_MAX, .bound = KCP_BOUND_BOX}};
   const bool has_tensor = backend->kind == KCP_BACKEND_CUDA;
   for (size_t i = 0; i < COUNT(variants); ++i) {
-    if (variants[i].refine == KCP_REFINE_TENSOR && !has_tensor) continue;
     static unsigned turn;
+    if (variants[i].refine == KCP_REFINE_TENSOR && !has_tensor) continue;
     job.options = variants[i];
     /* Every other time many batches, and few queries passed on at once. */
     job.memory_bytes = turn++ % 2 == 0 ? 0 : 4096;
@@ -281,6 +301,52 @@ static void test_border(void **state) {
   }
 }
 
+/* More records than lists are made of at once where a block has little memory: some windows of
+ * them, and so many that lists are sorted; many neighbours and few. */
+static void test_many_records(void **state) {
+  static const uint64_t sizes[] = {3000, 9300};
+  static const double eps[] = {0.02, 0.8};
+  static const enum kcp_range_result_form forms[] = {KCP_RESULT_MASK, KCP_RESULT_MASK_RAW,
+                                                     KCP_RESULT_PAIRS};
+  (void)state;
+  for (size_t i = 0; i < COUNT(sizes); ++i) {
+    struct kcp_points reference = points_of(UNIFORM, 10, sizes[i], 2);
+    struct kcp_points query = points_of(UNIFORM, 11, 60, 2);
+    for (size_t e = 0; e < COUNT(eps); ++e)
+      for (size_t form = 0; form < COUNT(forms); ++form)
+        for (int little = 0; little < 2; ++little)
+          run_job(&(struct job){.method = KCP_RANGE_RT_HISS,
+                                .options = {.result = forms[form],
+                                            .kd_height = 4 + form,
+                                            .shared_memory_bytes = little ? 300 : 0,
+                                            .copy_threads = little ? 0 : 4,
+                                            .pinned_bytes = little ? 0 : 10000},
+                                .eps = eps[e],
+                                .memory_bytes = form == 1 ? 4096 : 0,
+                                .reference = &reference,
+                                .query = &query});
+    kcp_points_free(&reference);
+    kcp_points_free(&query);
+  }
+}
+
+/* More pairs than are passed on at once where memory is short. */
+static void test_many_pairs(void **state) {
+  static const enum kcp_range_result_form forms[] = {KCP_RESULT_MASK, KCP_RESULT_MASK_RAW,
+                                                     KCP_RESULT_PAIRS};
+  struct kcp_points points = points_of(EQUAL, 12, 2500, 2);
+  (void)state;
+  for (size_t form = 0; form < COUNT(forms); ++form)
+    for (int method = 0; method < METHODS; ++method)
+      if (backend->range_joins[method] != NULL)
+        run_job(&(struct job){.method = (enum kcp_range_method)method,
+                              .options = {.result = forms[form]},
+                              .eps = 0.5,
+                              .memory_bytes = 4096,
+                              .reference = &points});
+  kcp_points_free(&points);
+}
+
 /* One engine, several slices and blocks: nothing of the former stays. */
 static void test_second_reference(void **state) {
   (void)state;
@@ -316,12 +382,12 @@ static void test_second_reference(void **state) {
   }
 }
 
-int main(void) {
+/* With an argument, the tests that its pattern names. */
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shapes),
-      cmocka_unit_test(test_sizes),
-      cmocka_unit_test(test_border),
-      cmocka_unit_test(test_second_reference),
+      cmocka_unit_test(test_shapes),     cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_border),     cmocka_unit_test(test_many_records),
+      cmocka_unit_test(test_many_pairs), cmocka_unit_test(test_second_reference),
   };
   struct kcp_error error;
   const char *wanted = getenv("KCP_TEST_BACKEND");
@@ -330,5 +396,6 @@ int main(void) {
     printf("%s\n", error.message);
     return SKIPPED;
   }
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

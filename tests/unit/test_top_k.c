@@ -383,8 +383,9 @@ static void test_values_just_around_the_threshold(void **state) {
   free(matrix.bytes);
 }
 
-/* The values at the places that select samples on the GPU (top_k_select.cu) are the largest of all:
- * the bound from them lets too few pass, or in the other order too many for the room there is. */
+/* The values at the places that select samples on the GPU (top_k_select.cuh) are the largest of
+ * all: the bound from them lets too few pass, or in the other order too many for the room there is.
+ */
 static void test_misleading_samples(void **state) {
   (void)state;
   static const uint64_t ks[] = {64, 1000, 5000};
