@@ -446,6 +446,43 @@ static void test_memory(void **state) {
   }
 }
 
+/* At the k-th distance, one id of D1 has a few partners, of the largest ids of D2, and the next id
+ * more than there is memory for: a hundred points have it. Either file is the larger one. */
+static void test_ties_of_one_id(void **state) {
+  static const uint64_t sizes[][2] = {{101, 3020}, {3101, 3020}};
+  (void)state;
+  for (int i = 0; i < 2; ++i) {
+    uint64_t n1 = sizes[i][0], n2 = sizes[i][1];
+    struct problem problem = make_problem(SHAPE_EQUAL, n1, n2, 3, IDS_ASCENDING, 910);
+    for (uint64_t p = 0; p < n1; ++p) {
+      problem.reference.ids[p] = p == 0 ? 1 : p <= 100 ? 2 : p;
+      problem.reference.coordinates[3 * p] = p == 0 ? 5 : p <= 100 ? 7 : 100 + (double)p;
+    }
+    for (uint64_t p = 0; p < n2; ++p) problem.query.coordinates[3 * p] = p < 3000 ? 7 : 5;
+    points_set_coordinate(&problem.reference, 1, 1);
+    points_set_coordinate(&problem.query, 1, 1);
+    problem.question.k = 140;
+    uint64_t random = 7;
+    check_all(&problem, 1 << 20, &random);
+    free_problem(&problem);
+  }
+}
+
+/* So many held points are near others that they cannot be kept at once: they are held in parts. */
+static void test_held_in_parts(void **state) {
+  static const enum shape shapes[] = {SHAPE_EQUAL, SHAPE_GRID};
+  (void)state;
+  for (int i = 0; i < 2; ++i)
+    for (int self = 0; self < 2; ++self) {
+      struct problem problem = make_problem(shapes[i], 2600, 2500, 3, IDS_RANDOM, 920);
+      problem.question.k = 140;
+      problem.question.self = self == 1;
+      uint64_t random = 8;
+      check_all(&problem, 1 << 20, &random);
+      free_problem(&problem);
+    }
+}
+
 /* The same pairs with their columns swapped when the files are. */
 static void test_swapped_files(void **state) {
   (void)state;
@@ -544,6 +581,8 @@ int main(void) {
                                      cmocka_unit_test(test_self),
                                      cmocka_unit_test(test_max_distance),
                                      cmocka_unit_test(test_memory),
+                                     cmocka_unit_test(test_ties_of_one_id),
+                                     cmocka_unit_test(test_held_in_parts),
                                      cmocka_unit_test(test_swapped_files),
                                      cmocka_unit_test(test_many_equal_points),
                                      cmocka_unit_test(test_random_problems)};
