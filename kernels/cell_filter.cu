@@ -15,6 +15,9 @@
  *  5. two bits of a 64-bit word a cell: 0.17 and 1.57 ms, 4.2% pass. 8 points a thread: 1.53;
  * 2: 1.60; streaming loads: 1.49; two bits of a 32-bit word: 1.79 and 4.6% pass.
  *  6. looking before each atomic OR whether the bits are set: 0.33 ms marking instead of 0.17.
+ *     With 5, the whole search, guess and joins included, went from 9.4 to 5.1 ms.
+ *  7. with --self, a second bitmap of cells that two points mark: 1M uniform 3-D 0.38 ms of search;
+ *     before, the filter kept every point.
  */
 #include "cell_filter.cuh"
 
