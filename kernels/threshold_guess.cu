@@ -7,7 +7,7 @@
  *     ranked pairs, 110 us eight passes of radix sort, 55 us knots of the keys.
  *  2. no sorting: a coarse rank from 4,096 by 8,192 pairs, then chains of held points in hashed
  *     cells as wide as that: 156 us of kernels, of which 58 us the coarse rank, 63 us the walk
- * along the chains, 18 us finding ranks in histograms, 7 us building; one wait.
+ *     along the chains, 18 us finding ranks in histograms, 7 us building; one wait.
  */
 #include "threshold_guess.cuh"
 

@@ -22,6 +22,7 @@ struct kcp_threshold_flow {
   uint64_t held_loaded_from; /* first record of what the engine holds; UINT64_MAX: nothing */
   uint64_t held_part;        /* records held at a time */
   bool part_too_large;       /* more of them were kept than there is room for */
+  double guessed_pairs;      /* expected within the guessed rank; 0: not known, or no longer */
   uint64_t points_streamed;
   uint32_t dimensions; /* coordinates that are read: all, or all but a last one that is constant */
   double constant;     /* that last one */

@@ -17,6 +17,8 @@
  * much. */
 #define FIRST_TIGHTENING 32
 #define NEXT_TIGHTENING 8
+#define ENOUGH_PAIRS 8 /* times k, found in a part of the stream: then its k-th is worth a look */
+#define LEAST_PART 16  /* of a block, that is looked at before the rank is tightened */
 #define FEW_PAIRS_LEFT 0x1p16 /* within the rank of the k-th found: no more to gain */
 
 enum kcp_status kcp_threshold_prepare(const struct kcp_job *job, void **state,
@@ -121,9 +123,7 @@ static double axes_of(const struct kcp_threshold_flow *flow) {
 
 /* How many of the sampled pairs are wanted so that k of all pairs are surely closer: the expected
  * number, four standard deviations, and a little; exactly k when everything is sampled. */
-static uint64_t wanted_in_sample(const struct kcp_threshold_flow *flow, uint64_t streamed_sampled) {
-  double share = (double)flow->engine->held_sampled(flow->state) / (double)flow->held_count *
-                 ((double)streamed_sampled / (double)flow->streamed_count);
+static uint64_t wanted_in_sample(const struct kcp_threshold_flow *flow, double share) {
   if (share >= 1) return flow->plan.k;
   double expected = (double)flow->plan.k * share;
   return (uint64_t)ceil(expected + 4 * sqrt(expected) + 8);
@@ -133,6 +133,7 @@ static enum kcp_status guess_rank(struct kcp_threshold_flow *flow, double *rank,
                                   struct kcp_error *error) {
   struct kcp_points sample;
   *rank = flow->rank_limit;
+  flow->guessed_pairs = 0;
   if (flow->all_pairs <= ALL_PAIRS || flow->all_pairs / 4 < (double)flow->plan.k) return KCP_OK;
   double started = kcp_now();
   enum kcp_status status =
@@ -142,7 +143,9 @@ static enum kcp_status guess_rank(struct kcp_threshold_flow *flow, double *rank,
   flow->measurement->phase_s[KCP_PHASE_READ] += kcp_now() - started;
   sample.dimensions = flow->dimensions;
   if (status == KCP_OK) status = flow->engine->load_sample(flow->state, &sample, error);
-  uint64_t wanted = wanted_in_sample(flow, sample.count), asked = wanted;
+  double share = (double)flow->engine->held_sampled(flow->state) / (double)flow->held_count *
+                 ((double)sample.count / (double)flow->streamed_count);
+  uint64_t wanted = wanted_in_sample(flow, share), asked = wanted;
   double guess = INFINITY;
   while (status == KCP_OK && asked > 0) {
     status = flow->engine->guess(flow->state, asked, &guess, error);
@@ -154,6 +157,7 @@ static enum kcp_status guess_rank(struct kcp_threshold_flow *flow, double *rank,
     return status; /* no pair seen: every pair is in reach */
   if (asked < wanted)
     guess = farther(flow, guess, pow((double)wanted / (double)asked, 1 / axes_of(flow)));
+  flow->guessed_pairs = (double)wanted / share;
   *rank = fmin(guess, flow->rank_limit);
   return KCP_OK;
 }
@@ -209,25 +213,35 @@ static enum kcp_status tighten_midway(struct kcp_threshold_flow *flow, double *r
   return status;
 }
 
+/* How much of the stream is filtered before the rank is tightened first. Where a guess of a small
+ * sample lets so much pass that filtering is of little use, and too many held points are near the
+ * survivors, soon: when a few times k pairs are expected to be found. */
+static uint64_t first_tightening(const struct kcp_threshold_flow *flow) {
+  uint64_t streamed = flow->streamed_count, block = flow->plan.block_capacity;
+  if (streamed <= FIRST_TIGHTENING * block) return UINT64_MAX;
+  uint64_t part = streamed / FIRST_TIGHTENING;
+  if (flow->guessed_pairs <= (double)part) return part;
+  double enough = ENOUGH_PAIRS * (double)flow->plan.k / flow->guessed_pairs * (double)streamed;
+  return enough < (double)part ? kcp_greater((uint64_t)enough, block / LEAST_PART + 1) : part;
+}
+
 /* The streamed set against what is held. */
 static enum kcp_status stream_once(struct kcp_threshold_flow *flow, double *rank,
                                    struct kcp_error *error) {
   const struct kcp_threshold_engine *engine = flow->engine;
   enum kcp_status status = engine->mark(flow->state, *rank, error);
   uint64_t survivors_at_most = 0;
-  uint64_t long_stream = FIRST_TIGHTENING * flow->plan.block_capacity;
-  uint64_t tighten_at =
-      flow->streamed_count > long_stream ? flow->streamed_count / FIRST_TIGHTENING : UINT64_MAX;
+  uint64_t tighten_at = first_tightening(flow), count = 0;
   uint32_t which = 0;
-  for (uint64_t first = 0; status == KCP_OK && first < flow->streamed_count;
-       first += flow->plan.block_capacity) {
-    uint64_t count = kcp_lesser(flow->plan.block_capacity, flow->streamed_count - first);
+  for (uint64_t first = 0; status == KCP_OK && first < flow->streamed_count; first += count) {
+    count = kcp_lesser(flow->plan.block_capacity, flow->streamed_count - first);
     if (first >= tighten_at) {
       status = tighten_midway(flow, rank, error);
       survivors_at_most = 0;
       double expected = (double)flow->plan.k * (double)flow->streamed_count / (double)first;
       tighten_at = expected > FEW_PAIRS_LEFT ? first * NEXT_TIGHTENING : UINT64_MAX;
     }
+    if (first < tighten_at) count = kcp_lesser(count, tighten_at - first);
     if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
       status = engine->survivors(flow->state, &survivors_at_most, error);
       if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
@@ -256,6 +270,7 @@ static enum kcp_status pass(struct kcp_threshold_flow *flow, double *rank,
   for (uint64_t first = 0; status == KCP_OK && first < flow->held_count; first += flow->held_part) {
     status = load_held(flow, first, error);
     if (status == KCP_OK) status = stream_once(flow, rank, error);
+    flow->guessed_pairs = 0; /* the rank is another now */
     if (status == KCP_OK) status = kcp_threshold_tighten(flow, rank, error);
   }
   return status;
