@@ -239,13 +239,14 @@ static enum kcp_status stream_once(struct kcp_threshold_flow *flow, double *rank
       status = tighten_midway(flow, rank, error);
       survivors_at_most = 0;
       double expected = (double)flow->plan.k * (double)flow->streamed_count / (double)first;
-      tighten_at = expected > FEW_PAIRS_LEFT ? first * NEXT_TIGHTENING : UINT64_MAX;
+      double few = fmin(FEW_PAIRS_LEFT, (double)flow->streamed_count / FIRST_TIGHTENING);
+      tighten_at = expected > few ? first * NEXT_TIGHTENING : UINT64_MAX;
     }
     if (first < tighten_at) count = kcp_lesser(count, tighten_at - first);
     if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
       status = engine->survivors(flow->state, &survivors_at_most, error);
       if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
-        status = join_survivors(flow, rank, error);
+        status = tighten_midway(flow, rank, error);
         survivors_at_most = 0;
       }
     }
