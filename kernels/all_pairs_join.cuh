@@ -5,7 +5,7 @@
 #include "device.cuh"
 #include "join_pairs.cuh"
 
-/* Emits the pairs asked for; the counter counts all of them, also those beyond the capacity. */
+/* Emits the pairs asked for; the counter counts pairs beyond the capacity too, but not all. */
 enum kcp_status kcp_all_pairs_join(const struct kcp_join_question *asked, cudaStream_t stream,
                                    struct kcp_error *error);
 

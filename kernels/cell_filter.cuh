@@ -8,18 +8,19 @@
 /* How a set meets the cells: through the box around each point, or the cell that holds it. */
 enum kcp_cell_touch { KCP_TOUCH_BOX, KCP_TOUCH_POINT };
 
-/* Clears the bitmap (cells->mask + 1 bits) and sets the cells that the points touch. */
+/* Clears the bitmaps (2^cells->word_bits words) and marks the cells that the points touch. */
 enum kcp_status kcp_cells_mark(const struct kcp_cells *cells, const struct kcp_point_set *set,
-                               enum kcp_cell_touch touch, uint32_t *bitmap, cudaStream_t stream,
-                               struct kcp_error *error);
+                               enum kcp_cell_touch touch, const struct kcp_cell_marks *marks,
+                               cudaStream_t stream, struct kcp_error *error);
 
 /* Appends the points that touch a marked cell to `kept` (columns and records) behind the *counter
- * points that it holds, and adds to *counter (device). With bitmap NULL every point is kept. There
- * must be room for all of `set`. */
+ * points that it holds, and adds to *counter (device). With marks NULL every point is kept. What
+ * comes out beyond kept->stride is counted, but not kept. Columns of `set` begin at a multiple of
+ * 16 bytes, and its stride is even. */
 enum kcp_status kcp_cells_probe(const struct kcp_cells *cells, uint32_t dimensions,
                                 const struct kcp_point_set *set, enum kcp_cell_touch touch,
-                                const uint32_t *bitmap, const struct kcp_point_set *kept,
-                                unsigned long long *counter, cudaStream_t stream,
-                                struct kcp_error *error);
+                                const struct kcp_cell_marks *marks,
+                                const struct kcp_point_set *kept, unsigned long long *counter,
+                                cudaStream_t stream, struct kcp_error *error);
 
 #endif

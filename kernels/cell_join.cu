@@ -16,15 +16,15 @@ static unsigned blocks_for(uint64_t count) {
   return (unsigned)((count + threads - 1) / threads);
 }
 
-uint64_t kcp_cell_table_buckets(uint64_t points) {
-  uint64_t buckets = 1;
-  while (buckets < points) buckets *= 2;
-  return buckets;
+static uint32_t bucket_bits_for(uint64_t points) {
+  uint32_t bits = 1;
+  while (bits < 31 && UINT64_C(1) << bits < points) ++bits;
+  return bits;
 }
 
 enum kcp_status kcp_cell_table_create(struct kcp_device_memory *memory, uint64_t capacity,
                                       struct kcp_cell_table *table, struct kcp_error *error) {
-  uint64_t buckets = kcp_cell_table_buckets(capacity);
+  uint64_t buckets = UINT64_C(1) << bucket_bits_for(capacity);
   table->capacity = capacity;
   table->scratch_bytes = 0;
   KCP_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, table->scratch_bytes, (const uint32_t *)NULL,
@@ -36,45 +36,49 @@ enum kcp_status kcp_cell_table_create(struct kcp_device_memory *memory, uint64_t
   return kcp_device_take(memory, table->scratch_bytes, 1, &table->scratch, "cells", error);
 }
 
-__device__ static inline uint32_t bucket_of(const struct kcp_cells &cells,
+__device__ static inline uint32_t bucket_of(const struct kcp_cells &cells, uint32_t bucket_bits,
                                             const struct kcp_point_set &set, uint32_t i) {
   double point[KCP_MAX_AXES];
   kcp_set_axes(set, cells, i, point);
-  return (uint32_t)kcp_cell_bit(&cells, point);
+  return kcp_cell_bucket(kcp_cell_of(&cells, point), bucket_bits);
 }
 
-__global__ static void count_points(const struct kcp_cells cells, const struct kcp_point_set held,
-                                    uint32_t *counts, unsigned *fullest) {
+__global__ static void count_points(const struct kcp_cells cells, uint32_t bucket_bits,
+                                    const struct kcp_point_set held, uint32_t *counts,
+                                    unsigned *fullest) {
   uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  unsigned count = i < held.count ? atomicAdd(&counts[bucket_of(cells, held, i)], 1u) + 1 : 0;
+  unsigned count =
+      i < held.count ? atomicAdd(&counts[bucket_of(cells, bucket_bits, held, i)], 1u) + 1 : 0;
   for (int offset = 16; offset > 0; offset /= 2)
     count = max(count, __shfl_xor_sync(0xffffffffu, count, offset));
   if (threadIdx.x % 32 == 0 && count > *(volatile unsigned *)fullest) atomicMax(fullest, count);
 }
 
-__global__ static void enter_points(const struct kcp_cells cells, const struct kcp_point_set held,
-                                    const uint32_t *starts, uint32_t *counts, uint32_t *entries) {
+__global__ static void enter_points(const struct kcp_cells cells, uint32_t bucket_bits,
+                                    const struct kcp_point_set held, const uint32_t *starts,
+                                    uint32_t *counts, uint32_t *entries) {
   uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= held.count) return;
-  uint32_t bucket = bucket_of(cells, held, i);
+  uint32_t bucket = bucket_of(cells, bucket_bits, held, i);
   entries[starts[bucket] + atomicSub(&counts[bucket], 1u) - 1] = i;
 }
 
 enum kcp_status kcp_cell_table_fill(struct kcp_cell_table *table, const struct kcp_cells *cells,
                                     const struct kcp_point_set *held, unsigned *fullest,
                                     cudaStream_t stream, struct kcp_error *error) {
-  uint64_t buckets = cells->mask + 1;
+  table->bucket_bits = bucket_bits_for(held->count);
+  uint64_t buckets = UINT64_C(1) << table->bucket_bits;
   KCP_CUDA_TRY(cudaMemsetAsync(table->counts, 0, (buckets + 1) * sizeof *table->counts, stream));
   KCP_CUDA_TRY(cudaMemsetAsync(table->fullest, 0, sizeof *table->fullest, stream));
   if (held->count > 0)
-    count_points<<<blocks_for(held->count), threads, 0, stream>>>(*cells, *held, table->counts,
-                                                                  table->fullest);
+    count_points<<<blocks_for(held->count), threads, 0, stream>>>(*cells, table->bucket_bits, *held,
+                                                                  table->counts, table->fullest);
   KCP_CUDA_TRY(cudaGetLastError());
   KCP_CUDA_TRY(cub::DeviceScan::ExclusiveSum(table->scratch, table->scratch_bytes, table->counts,
                                              table->starts, (int64_t)buckets + 1, stream));
   if (held->count > 0)
-    enter_points<<<blocks_for(held->count), threads, 0, stream>>>(*cells, *held, table->starts,
-                                                                  table->counts, table->entries);
+    enter_points<<<blocks_for(held->count), threads, 0, stream>>>(
+        *cells, table->bucket_bits, *held, table->starts, table->counts, table->entries);
   KCP_CUDA_TRY(cudaGetLastError());
   KCP_CUDA_TRY(
       cudaMemcpyAsync(fullest, table->fullest, sizeof *fullest, cudaMemcpyDeviceToHost, stream));
@@ -99,7 +103,7 @@ __device__ static inline void join_bucket(const struct kcp_cell_table &table,
 __global__ static void join(const struct kcp_cell_table table, const struct kcp_cells cells,
                             const struct kcp_join_question asked) {
   uint32_t q = blockIdx.x * blockDim.x + threadIdx.x;
-  if (q >= asked.streamed.count) return;
+  if (q >= asked.streamed.count || kcp_out_of_room(asked.pairs)) return;
   double point[KCP_MAX_AXES];
   kcp_set_axes(asked.streamed, cells, q, point);
   struct kcp_cell_box box = kcp_cell_box_of(&cells, point);
@@ -108,7 +112,7 @@ __global__ static void join(const struct kcp_cell_table table, const struct kcp_
   for (int64_t a = box.first[0]; a <= box.last[0]; ++a)
     for (int64_t b = box.first[1]; b <= box.last[1]; ++b)
       for (int64_t c = box.first[2]; c <= box.last[2]; ++c) {
-        uint32_t bucket = (uint32_t)kcp_cell_bit_of(&cells, a, b, c);
+        uint32_t bucket = kcp_cell_bucket(kcp_cell_at(&cells, a, b, c), table.bucket_bits);
         bool known = false;
         for (int s = 0; s < count; ++s) known |= seen[s] == bucket;
         if (known) continue;

@@ -9,8 +9,9 @@
 /* Held points by bucket of hashed cells: entries starts[b] .. starts[b + 1] - 1 are the indices of
  * bucket b's. Owned by the memory it was taken from. */
 struct kcp_cell_table {
-  uint64_t capacity; /* points */
-  uint32_t *counts;  /* scratch, a bucket each */
+  uint64_t capacity;    /* points */
+  uint32_t bucket_bits; /* of the last fill: 2^bucket_bits buckets, as many as points or more */
+  uint32_t *counts;     /* scratch, a bucket each */
   uint32_t *starts;
   uint32_t *entries;
   unsigned *fullest; /* device: points of the fullest bucket */
@@ -21,9 +22,6 @@ struct kcp_cell_table {
 enum kcp_status kcp_cell_table_create(struct kcp_device_memory *memory, uint64_t capacity,
                                       struct kcp_cell_table *table, struct kcp_error *error);
 
-/* Buckets for this many points: a power of two, as kcp_cells_make wants it. */
-uint64_t kcp_cell_table_buckets(uint64_t points);
-
 /* Fills the table with the held points by the cells they lie in. *fullest (host) becomes the points
  * of the fullest bucket; waits for the stream. */
 enum kcp_status kcp_cell_table_fill(struct kcp_cell_table *table, const struct kcp_cells *cells,
@@ -31,7 +29,7 @@ enum kcp_status kcp_cell_table_fill(struct kcp_cell_table *table, const struct k
                                     cudaStream_t stream, struct kcp_error *error);
 
 /* Emits the pairs asked for, of the held points in the table; `cells` are those of the fill and
- * reach as far as asked->rank. The counter counts all pairs, also those beyond the capacity. */
+ * reach as far as asked->rank. The counter counts pairs beyond the capacity too, but not all. */
 enum kcp_status kcp_cell_join(const struct kcp_cell_table *table, const struct kcp_cells *cells,
                               const struct kcp_join_question *asked, cudaStream_t stream,
                               struct kcp_error *error);

@@ -54,8 +54,13 @@ __device__ static inline bool kcp_pair_belongs(const struct kcp_join_question &a
   uint64_t held_record = kcp_set_record(asked.held, h);
   uint64_t streamed_record = kcp_set_record(asked.streamed, q);
   if (asked.kind != KCP_JOIN_TIES) return held_record < streamed_record;
-  return kcp_self_pair_counts(asked.streamed.ids[q], streamed_record, asked.held.ids[h],
-                              held_record);
+  return kcp_self_pair_counts(kcp_set_id(asked.streamed, q), streamed_record,
+                              kcp_set_id(asked.held, h), held_record);
+}
+
+/* Whether more pairs were found than there is room for: the rest need not be. */
+__device__ static inline bool kcp_out_of_room(const struct kcp_pair_planes &pairs) {
+  return *(volatile unsigned long long *)pairs.counter > pairs.capacity;
 }
 
 /* Appends a pair; the threads that come here together take their places together. */

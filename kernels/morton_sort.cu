@@ -70,25 +70,27 @@ enum kcp_status kcp_morton_sorter_create(struct kcp_device_memory *memory, uint6
 }
 
 __global__ static void fill_keys(const struct kcp_cells axes, const struct kcp_morton_frame frame,
-                                 const struct kcp_point_set set, double step, uint32_t count,
-                                 uint64_t id_limit, uint64_t *keys, uint32_t *indices) {
+                                 const struct kcp_point_set set, uint64_t first_id,
+                                 uint64_t last_id, uint64_t *keys, uint32_t *indices) {
   uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= count) return;
-  uint32_t index = min((uint32_t)(i * step), set.count - 1);
+  if (i >= set.count) return;
   double point[KCP_MAX_AXES];
-  kcp_set_axes(set, axes, index, point);
-  bool left_out = set.ids != NULL && set.ids[index] > id_limit;
+  kcp_set_axes(set, axes, i, point);
+  bool all = first_id == 0 && last_id == UINT64_MAX;
+  uint64_t id = all ? 0 : kcp_set_id(set, i);
+  bool left_out = id < first_id || id > last_id;
   keys[i] = left_out ? UINT64_MAX : kcp_morton_key(&frame, point);
-  indices[i] = index;
+  indices[i] = i;
 }
 
 enum kcp_status kcp_morton_sort(struct kcp_morton_sorter *sorter, const struct kcp_cells *axes,
                                 const struct kcp_morton_frame *frame,
-                                const struct kcp_point_set *set, double step, uint32_t count,
-                                uint64_t id_limit, cudaStream_t stream, struct kcp_error *error) {
+                                const struct kcp_point_set *set, uint64_t first_id,
+                                uint64_t last_id, cudaStream_t stream, struct kcp_error *error) {
+  uint32_t count = set->count;
   if (count == 0) return KCP_OK;
   fill_keys<<<(count + threads - 1) / threads, threads, 0, stream>>>(
-      *axes, *frame, *set, step, count, id_limit, sorter->keys, sorter->indices);
+      *axes, *frame, *set, first_id, last_id, sorter->keys, sorter->indices);
   KCP_CUDA_TRY(cudaGetLastError());
   KCP_CUDA_TRY(cub::DeviceRadixSort::SortPairs(sorter->scratch, sorter->scratch_bytes, sorter->keys,
                                                sorter->sorted_keys, sorter->indices, sorter->order,

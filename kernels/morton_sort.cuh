@@ -24,12 +24,12 @@ struct kcp_morton_sorter {
 enum kcp_status kcp_morton_sorter_create(struct kcp_device_memory *memory, uint64_t capacity,
                                          struct kcp_morton_sorter *sorter, struct kcp_error *error);
 
-/* Every `step`-th point of the set (count of them): sorter->sorted_keys ascending, sorter->order
- * the points' indices in the set. Points with ids beyond *id_limit (when set->ids is there) come
- * last. */
+/* The points of the set in Morton order: sorter->sorted_keys ascending, sorter->order the points'
+ * indices in the set. Points of other ids than first_id to last_id come last, with the key
+ * UINT64_MAX. */
 enum kcp_status kcp_morton_sort(struct kcp_morton_sorter *sorter, const struct kcp_cells *axes,
                                 const struct kcp_morton_frame *frame,
-                                const struct kcp_point_set *set, double step, uint32_t count,
-                                uint64_t id_limit, cudaStream_t stream, struct kcp_error *error);
+                                const struct kcp_point_set *set, uint64_t first_id,
+                                uint64_t last_id, cudaStream_t stream, struct kcp_error *error);
 
 #endif

@@ -6,8 +6,10 @@
 
 #include "kcp/cells.h"
 
-/* Columns (dimension-major, `stride` apart), record numbers, and ids once they were looked up. With
- * records NULL, point i is record first_record + i. A view: the engine owns the memory. */
+/* Columns (dimension-major, `stride` apart, which is the room there is), record numbers, and ids
+ * once they were looked up. With records NULL, point i is record first_record + i. How many points
+ * there are may be known on the device alone: then *live, and `count` is the most it can be. A
+ * view: the engine owns the memory. */
 struct kcp_point_set {
   double *columns;
   uint64_t stride;
@@ -15,10 +17,22 @@ struct kcp_point_set {
   uint64_t *ids;
   uint64_t first_record;
   uint32_t count;
+  const unsigned long long *live; /* NULL: count itself */
 };
+
+__device__ static inline uint32_t kcp_set_count(const struct kcp_point_set &set) {
+  if (set.live == NULL) return set.count;
+  unsigned long long live = *set.live;
+  return live < set.count ? (uint32_t)live : set.count;
+}
 
 __device__ static inline uint64_t kcp_set_record(const struct kcp_point_set &set, uint32_t i) {
   return set.records != NULL ? set.records[i] : set.first_record + i;
+}
+
+/* The id of point i: where none was looked up, ids ascend as records do. */
+__device__ static inline uint64_t kcp_set_id(const struct kcp_point_set &set, uint32_t i) {
+  return set.ids != NULL ? set.ids[i] : kcp_set_record(set, i);
 }
 
 /* The coordinates of point i along the axes. */

@@ -74,6 +74,27 @@ KCP_WIDEST_VECTORS static bool all_equal(const double *values, uint64_t count, d
   return differing == 0;
 }
 
+/* Whether the ids of rows are in no ascending order, that of the row before them included. */
+static bool any_descends(const struct kcp_dataset *dataset, uint64_t first, uint64_t count) {
+  const uint64_t row_bytes = dataset->layout.row_bytes, skipped = first == 0;
+  const unsigned char *row =
+      (const unsigned char *)dataset->mapping + dataset->layout.data_offset + first * row_bytes;
+  uint64_t descents = 0;
+  for (uint64_t i = skipped; i < count; ++i) {
+    uint64_t id, before;
+    memcpy(&id, row + i * row_bytes, sizeof id);
+    memcpy(&before, row + i * row_bytes - row_bytes, sizeof before);
+    descents += id <= before;
+  }
+  return descents > 0;
+}
+
+bool kcp_dataset_ids_ascend(const struct kcp_dataset *dataset) {
+  if (!dataset->has_ids) return !dataset->drop_invalid;
+  return dataset->mapping != NULL && dataset->layout.prefix_bytes == sizeof(uint64_t) &&
+         !dataset->ids_descend;
+}
+
 enum outcome { READ_WELL, READ_OTHER_REST, READ_WRONG };
 
 /* A few rows: copied, looked at while they are in the cache, then scaled. */
@@ -110,23 +131,29 @@ struct piece {
   uint64_t first, end;
   struct kcp_survey *survey;
   enum outcome outcome;
+  bool ids_descend;
 };
 
 static void read_tiles(void *context) {
   struct piece *piece = context;
+  const struct kcp_dataset *dataset = piece->reading->dataset;
+  bool has_ids =
+      dataset->has_ids && !dataset->ids_descend && dataset->layout.prefix_bytes == sizeof(uint64_t);
   piece->outcome = READ_WELL;
   for (uint64_t at = piece->first; piece->outcome == READ_WELL && at < piece->end;
        at += TILE_ROWS) {
     uint64_t left = piece->end - at;
-    piece->outcome =
-        read_tile(piece->reading, at, left < TILE_ROWS ? left : TILE_ROWS, piece->survey);
+    uint64_t count = left < TILE_ROWS ? left : TILE_ROWS;
+    piece->outcome = read_tile(piece->reading, at, count, piece->survey);
+    if (has_ids && !piece->ids_descend) piece->ids_descend = any_descends(dataset, at, count);
   }
 }
 
 static enum outcome read_piece(const struct reading *reading, uint64_t first, uint64_t end,
-                               struct kcp_survey *survey) {
-  struct piece piece = {reading, first, end, survey, READ_WRONG};
+                               struct kcp_survey *survey, bool *ids_descend) {
+  struct piece piece = {reading, first, end, survey, READ_WRONG, false};
   bool touched = kcp_touch_mapping(read_tiles, &piece);
+  *ids_descend = piece.ids_descend;
   return touched && is_whole(reading->dataset) ? piece.outcome : READ_WRONG;
 }
 
@@ -150,9 +177,9 @@ enum kcp_status kcp_dataset_read_leading(struct kcp_dataset *dataset, uint64_t f
   uint64_t piece = PIECE_BYTES / dataset->layout.row_bytes;
   piece = piece < count / 64 ? piece : count / 64 + 1; /* enough of them for all threads */
   uint64_t pieces = count > 0 ? (count - 1) / piece + 1 : 0, wrong_at = UINT64_MAX;
-  bool differs = false;
+  bool differs = false, descends = false;
   points->count = 0;
-#pragma omp parallel reduction(min : wrong_at) reduction(|| : differs) if (pieces > 1)
+#pragma omp parallel reduction(min : wrong_at) reduction(|| : differs, descends) if (pieces > 1)
   {
     struct kcp_survey survey;
     struct kcp_error ignored;
@@ -163,7 +190,9 @@ enum kcp_status kcp_dataset_read_leading(struct kcp_dataset *dataset, uint64_t f
       uint64_t begin = first + p * piece;
       uint64_t end = begin + piece < first + count ? begin + piece : first + count;
       if (!begun || differs || wrong_at != UINT64_MAX || kcp_interrupted()) continue;
-      enum outcome outcome = read_piece(&reading, begin, end, &survey);
+      bool ids_descend = false;
+      enum outcome outcome = read_piece(&reading, begin, end, &survey, &ids_descend);
+      if (ids_descend) descends = true;
       if (outcome == READ_OTHER_REST) differs = true;
       if (outcome == READ_WRONG) wrong_at = begin;
     }
@@ -173,6 +202,7 @@ enum kcp_status kcp_dataset_read_leading(struct kcp_dataset *dataset, uint64_t f
       kcp_survey_free(&survey);
     }
   }
+  if (descends) dataset->ids_descend = true;
   if (kcp_interrupted())
     return kcp_fail(error, KCP_INTERRUPTED, "%s: stopped while reading", dataset->path);
   if (wrong_at != UINT64_MAX) return explain(dataset, first, count, error);

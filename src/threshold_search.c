@@ -1,6 +1,7 @@
-#include "kcp/threshold_search.h"
-
+/* The flow of a global-threshold search: the smaller set is held, a part of it at a time, the other
+ * streamed against it. */
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,146 +9,34 @@
 #include "kcp/interrupt.h"
 #include "kcp/mapped_rows.h"
 #include "kcp/record_access.h"
-#include "kcp/sorting.h"
+#include "threshold_flow.h"
 
-#define GPU_BLOCK_POINTS (UINT64_C(1) << 20)
-#define CPU_BLOCK_POINTS (UINT64_C(1) << 17) /* stay in the caches */
-#define HELD_SAMPLE (UINT64_C(1) << 17)
-#define STREAMED_SAMPLE (UINT64_C(1) << 16)
-#define MIN_PAIR_CAPACITY (UINT64_C(1) << 22)
 /* With no more pairs than this in all, every pair is a candidate and nothing is guessed. */
 #define ALL_PAIRS 0x1p22
 /* Parts of a long stream after which the rank is tightened: the first, and then so many times as
  * much. */
 #define FIRST_TIGHTENING 32
 #define NEXT_TIGHTENING 8
-#define FEW_PAIRS_LEFT 0x1p16              /* within the rank of the k-th found: no more to gain */
-#define PARALLEL_FROM 100000               /* short work on this many pairs is worth all cores */
-#define CAPACITY_LIMIT (UINT64_C(1) << 31) /* indices of points on a device are 32 bits */
-
-static uint64_t minimum(uint64_t a, uint64_t b) {
-  return a < b ? a : b;
-}
-
-static uint64_t maximum(uint64_t a, uint64_t b) {
-  return a > b ? a : b;
-}
-
-/* ---- plan ---- */
-
-/* Which file is held: the smaller. */
-static bool holds_reference(const struct kcp_job *job) {
-  return kcp_dataset_count(job->reference) < kcp_dataset_count(job->query);
-}
-
-static struct kcp_dataset *held_dataset(const struct kcp_job *job) {
-  return holds_reference(job) ? job->reference : job->query;
-}
-
-static struct kcp_dataset *streamed_dataset(const struct kcp_job *job) {
-  return holds_reference(job) ? job->query : job->reference;
-}
-
-/* Bytes that a point on either side takes: as loaded, as survivor, and as sorted for the tree, with
- * record, id and sort key of each, and its bits in the bitmaps. */
-static double point_bytes(uint32_t dimensions) {
-  return 3 * 8.0 * dimensions + 96;
-}
-
-static enum kcp_status make_plan(const struct kcp_job *job, struct kcp_threshold_plan *plan,
-                                 struct kcp_error *error) {
-  const struct kcp_request *request = job->request;
-  uint64_t held = kcp_dataset_count(held_dataset(job));
-  uint64_t streamed = kcp_dataset_count(streamed_dataset(job));
-  double available = request->memory_bytes > 0 ? (double)request->memory_bytes
-                                               : 0.8 * (double)job->device.free_bytes;
-  memset(plan, 0, sizeof *plan);
-  plan->metric = request->metric;
-  plan->self = request->self;
-  plan->dimensions = kcp_dataset_dimensions(job->reference);
-  plan->k = maximum(1, minimum(request->k, job->pair_count));
-  plan->held_sample = minimum(HELD_SAMPLE, held);
-  bool on_gpu = job->backend->kind == KCP_BACKEND_CUDA;
-  plan->streamed_sample = minimum(STREAMED_SAMPLE, streamed);
-  double per_point = point_bytes(plan->dimensions);
-
-  /* Pairs take a quarter of the memory at most, blocks and samples another, points the rest. */
-  uint64_t pair_room = maximum(MIN_PAIR_CAPACITY, plan->k < UINT64_MAX / 4 ? 4 * plan->k : plan->k);
-  double pair_bytes = sizeof(struct kcp_record_pair);
-  if ((double)pair_room * pair_bytes > available / 4)
-    pair_room = (uint64_t)(available / 4 / pair_bytes);
-  if (pair_room / 2 < plan->k)
-    return kcp_fail(
-        error, KCP_BAD_INPUT,
-        "global-threshold keeps 2 k pairs in memory: needs %.3g GB, %.3g GB free; use a "
-        "smaller --k or more --memory",
-        2 * (double)plan->k * pair_bytes / 1e9, available / 4e9);
-  plan->pair_capacity = pair_room;
-  double blocks = available / 4 / per_point / 4;
-  plan->block_capacity =
-      minimum(on_gpu ? GPU_BLOCK_POINTS : CPU_BLOCK_POINTS, blocks < 1 ? 1 : (uint64_t)blocks);
-  plan->block_capacity = minimum(plan->block_capacity, maximum(1, streamed));
-  plan->held_sample = minimum(plan->held_sample, (uint64_t)maximum(64, plan->block_capacity));
-  plan->streamed_sample = minimum(plan->streamed_sample, maximum(64, plan->block_capacity));
-  double points = available / 2 / per_point;
-  if (points < 4 * (double)plan->block_capacity && points < (double)held + (double)streamed)
-    points = 4 * (double)plan->block_capacity;
-  double for_held = points / 2 > (double)held ? (double)held : points / 2;
-  plan->held_capacity = minimum(maximum(1, (uint64_t)for_held), CAPACITY_LIMIT);
-  double for_survivors = points - for_held;
-  plan->survivor_capacity =
-      for_survivors > (double)streamed ? maximum(1, streamed) : (uint64_t)for_survivors;
-  plan->survivor_capacity =
-      minimum(maximum(plan->survivor_capacity, plan->block_capacity), CAPACITY_LIMIT);
-  return KCP_OK;
-}
-
-enum kcp_status kcp_threshold_supports(const struct kcp_job *job, struct kcp_error *error) {
-  struct kcp_threshold_plan plan;
-  if (job->backend->threshold == NULL)
-    return kcp_fail(error, KCP_UNAVAILABLE, "%s does not run on %s", job->algorithm->name,
-                    job->backend->name);
-  return make_plan(job, &plan, error);
-}
-
-/* ---- flow ---- */
-
-struct flow {
-  const struct kcp_job *job;
-  const struct kcp_threshold_engine *engine;
-  struct kcp_threshold_engine_state *state;
-  struct kcp_threshold_plan plan;
-  struct kcp_dataset *held, *streamed;
-  uint64_t held_count, streamed_count;
-  double all_pairs; /* how many pairs there are in all */
-  bool held_is_reference;
-  double rank_limit; /* of --max-distance; DBL_MAX when not given */
-  struct kcp_measurement *measurement;
-  struct kcp_candidate *best; /* pairs taken over from the engine: sorted, at most k */
-  uint64_t best_count;
-  uint64_t held_loaded_from; /* first record of what the engine holds; UINT64_MAX: nothing */
-  uint64_t points_streamed;
-  uint32_t dimensions; /* coordinates that are read: all, or all but a last one that is constant */
-  double constant;     /* that last one */
-  bool not_constant;   /* it turned out otherwise */
-};
+#define ENOUGH_PAIRS 8 /* times k, found in a part of the stream: then its k-th is worth a look */
+#define LEAST_PART 16  /* of a block, that is looked at before the rank is tightened */
+#define FEW_PAIRS_LEFT 0x1p16 /* within the rank of the k-th found: no more to gain */
 
 enum kcp_status kcp_threshold_prepare(const struct kcp_job *job, void **state,
                                       struct kcp_parameter *parameters, size_t *parameter_count,
                                       struct kcp_error *error) {
-  struct flow *flow = calloc(1, sizeof *flow);
+  struct kcp_threshold_flow *flow = calloc(1, sizeof *flow);
   if (flow == NULL) return kcp_out_of_memory(error, "the search", sizeof *flow);
   flow->engine = job->backend->threshold;
-  flow->held = held_dataset(job);
-  flow->streamed = streamed_dataset(job);
+  flow->held = kcp_threshold_held(job);
+  flow->streamed = kcp_threshold_streamed(job);
   flow->held_count = kcp_dataset_count(flow->held);
   flow->streamed_count = kcp_dataset_count(flow->streamed);
-  flow->held_is_reference = holds_reference(job);
+  flow->held_is_reference = kcp_threshold_holds_reference(job);
   flow->all_pairs = job->request->self
                         ? (double)flow->held_count * ((double)flow->held_count - 1) / 2
                         : (double)flow->held_count * (double)flow->streamed_count;
   flow->rank_limit = DBL_MAX;
-  enum kcp_status status = make_plan(job, &flow->plan, error);
+  enum kcp_status status = kcp_threshold_make_plan(job, &flow->plan, error);
   if (isfinite(job->request->max_distance))
     flow->rank_limit = fmin(
         DBL_MAX,
@@ -176,7 +65,7 @@ enum kcp_status kcp_threshold_prepare(const struct kcp_job *job, void **state,
 }
 
 void kcp_threshold_release(void *state) {
-  struct flow *flow = state;
+  struct kcp_threshold_flow *flow = state;
   if (flow == NULL) return;
   if (flow->state != NULL) flow->engine->destroy(flow->state);
   free(flow->best);
@@ -184,8 +73,9 @@ void kcp_threshold_release(void *state) {
 }
 
 /* Reads records into one of the engine's two blocks. */
-static enum kcp_status read_block(struct flow *flow, struct kcp_dataset *dataset, uint64_t first,
-                                  uint64_t count, uint32_t which, struct kcp_error *error) {
+static enum kcp_status read_block(struct kcp_threshold_flow *flow, struct kcp_dataset *dataset,
+                                  uint64_t first, uint64_t count, uint32_t which,
+                                  struct kcp_error *error) {
   struct kcp_points *block;
   enum kcp_status status = flow->engine->block(flow->state, which, &block, error);
   if (status != KCP_OK) return status;
@@ -202,14 +92,15 @@ static enum kcp_status read_block(struct flow *flow, struct kcp_dataset *dataset
   return status;
 }
 
-static enum kcp_status load_held(struct flow *flow, uint64_t first, struct kcp_error *error) {
+static enum kcp_status load_held(struct kcp_threshold_flow *flow, uint64_t first,
+                                 struct kcp_error *error) {
   if (flow->held_loaded_from == first) return KCP_OK;
   flow->held_loaded_from = UINT64_MAX;
-  uint64_t last = minimum(flow->held_count, first + flow->plan.held_capacity);
+  uint64_t last = kcp_lesser(flow->held_count, first + flow->held_part);
   enum kcp_status status = flow->engine->clear_held(flow->state, error);
   uint32_t which = 0;
   for (uint64_t at = first; status == KCP_OK && at < last; at += flow->plan.block_capacity) {
-    uint64_t count = minimum(flow->plan.block_capacity, last - at);
+    uint64_t count = kcp_lesser(flow->plan.block_capacity, last - at);
     status = read_block(flow, flow->held, at, count, which, error);
     if (status == KCP_OK) status = flow->engine->append_held(flow->state, which, at, error);
     which = 1 - which;
@@ -221,28 +112,28 @@ static enum kcp_status load_held(struct flow *flow, uint64_t first, struct kcp_e
 /* ---- the rank to begin with ---- */
 
 /* A rank that is `factor` times farther. */
-static double farther(const struct flow *flow, double rank, double factor) {
+static double farther(const struct kcp_threshold_flow *flow, double rank, double factor) {
   double distance = kcp_metric_distance(flow->plan.metric, rank) * factor;
   return fmin(kcp_metric_rank(flow->plan.metric, distance), DBL_MAX);
 }
 
-static double axes_of(const struct flow *flow) {
+static double axes_of(const struct kcp_threshold_flow *flow) {
   return flow->dimensions < KCP_MAX_AXES ? flow->dimensions : KCP_MAX_AXES;
 }
 
 /* How many of the sampled pairs are wanted so that k of all pairs are surely closer: the expected
  * number, four standard deviations, and a little; exactly k when everything is sampled. */
-static uint64_t wanted_in_sample(const struct flow *flow, uint64_t streamed_sampled) {
-  double share = (double)flow->engine->held_sampled(flow->state) / (double)flow->held_count *
-                 ((double)streamed_sampled / (double)flow->streamed_count);
+static uint64_t wanted_in_sample(const struct kcp_threshold_flow *flow, double share) {
   if (share >= 1) return flow->plan.k;
   double expected = (double)flow->plan.k * share;
   return (uint64_t)ceil(expected + 4 * sqrt(expected) + 8);
 }
 
-static enum kcp_status guess_rank(struct flow *flow, double *rank, struct kcp_error *error) {
+static enum kcp_status guess_rank(struct kcp_threshold_flow *flow, double *rank,
+                                  struct kcp_error *error) {
   struct kcp_points sample;
   *rank = flow->rank_limit;
+  flow->guessed_pairs = 0;
   if (flow->all_pairs <= ALL_PAIRS || flow->all_pairs / 4 < (double)flow->plan.k) return KCP_OK;
   double started = kcp_now();
   enum kcp_status status =
@@ -252,7 +143,9 @@ static enum kcp_status guess_rank(struct flow *flow, double *rank, struct kcp_er
   flow->measurement->phase_s[KCP_PHASE_READ] += kcp_now() - started;
   sample.dimensions = flow->dimensions;
   if (status == KCP_OK) status = flow->engine->load_sample(flow->state, &sample, error);
-  uint64_t wanted = wanted_in_sample(flow, sample.count), asked = wanted;
+  double share = (double)flow->engine->held_sampled(flow->state) / (double)flow->held_count *
+                 ((double)sample.count / (double)flow->streamed_count);
+  uint64_t wanted = wanted_in_sample(flow, share), asked = wanted;
   double guess = INFINITY;
   while (status == KCP_OK && asked > 0) {
     status = flow->engine->guess(flow->state, asked, &guess, error);
@@ -264,239 +157,96 @@ static enum kcp_status guess_rank(struct flow *flow, double *rank, struct kcp_er
     return status; /* no pair seen: every pair is in reach */
   if (asked < wanted)
     guess = farther(flow, guess, pow((double)wanted / (double)asked, 1 / axes_of(flow)));
+  flow->guessed_pairs = (double)wanted / share;
   *rank = fmin(guess, flow->rank_limit);
   return KCP_OK;
-}
-
-/* ---- pairs taken over: ids looked up, in order, the first k kept ---- */
-
-static void name_pair(const struct flow *flow, uint64_t held_id, uint64_t streamed_id, double rank,
-                      struct kcp_candidate *pair) {
-  bool held_first = flow->plan.self ? held_id < streamed_id : flow->held_is_reference;
-  pair->rank = rank;
-  pair->id1 = held_first ? held_id : streamed_id;
-  pair->id2 = held_first ? streamed_id : held_id;
-}
-
-static enum kcp_status look_up_ids(struct kcp_dataset *dataset, const struct kcp_record_pair *pairs,
-                                   enum kcp_side side, uint64_t count, uint64_t *records,
-                                   uint64_t *ids, struct kcp_error *error) {
-#pragma omp parallel for if (count > PARALLEL_FROM)
-  for (uint64_t i = 0; i < count; ++i)
-    records[i] = side == KCP_SIDE_HELD ? pairs[i].held : pairs[i].streamed;
-  return kcp_dataset_ids_of(dataset, records, count, ids, error);
-}
-
-/* Moves the engine's pairs to `best`. */
-static enum kcp_status take_over(struct flow *flow, struct kcp_error *error) {
-  uint64_t count = flow->engine->pair_count(flow->state), room = maximum(1, count);
-  struct kcp_record_pair *pairs = malloc(room * sizeof *pairs);
-  uint64_t *ids = malloc(3 * room * sizeof *ids); /* records, held ids, streamed ids */
-  struct kcp_candidate *grown = realloc(flow->best, (room + flow->best_count) * sizeof *flow->best);
-  if (grown != NULL) flow->best = grown;
-  enum kcp_status status = KCP_OK;
-  if (pairs == NULL || ids == NULL || grown == NULL) {
-    status = kcp_out_of_memory(error, "pairs", room * (sizeof *pairs + 3 * sizeof *ids));
-    goto cleanup;
-  }
-  status = flow->engine->download(flow->state, pairs, error);
-  if (status == KCP_OK)
-    status = look_up_ids(flow->held, pairs, KCP_SIDE_HELD, count, ids, ids + room, error);
-  if (status == KCP_OK)
-    status =
-        look_up_ids(flow->streamed, pairs, KCP_SIDE_STREAMED, count, ids, ids + 2 * room, error);
-  if (status == KCP_OK) status = flow->engine->truncate_pairs(flow->state, 0, error);
-  if (status != KCP_OK) goto cleanup;
-#pragma omp parallel for if (count > PARALLEL_FROM)
-  for (uint64_t i = 0; i < count; ++i)
-    name_pair(flow, ids[room + i], ids[2 * room + i], pairs[i].rank,
-              &flow->best[flow->best_count + i]);
-  flow->best_count += count;
-  status = kcp_sort_candidates(flow->best, flow->best_count, error);
-  flow->best_count = minimum(flow->best_count, flow->plan.k);
-
-cleanup:
-  free(pairs);
-  free(ids);
-  return status;
-}
-
-/* Lowers the rank to a bound of the k-th pair's, when there is one, and forgets what lies beyond.
- */
-static enum kcp_status tighten(struct flow *flow, double *rank, struct kcp_error *error) {
-  double bound = *rank;
-  enum kcp_status status = KCP_OK;
-  if (flow->best_count == flow->plan.k) bound = flow->best[flow->plan.k - 1].rank;
-  if (flow->engine->pair_count(flow->state) >= flow->plan.k) {
-    double kept = bound;
-    status = flow->engine->rank_of(flow->state, flow->plan.k, &kept, error);
-    bound = fmin(bound, kept);
-  }
-  if (status != KCP_OK || bound >= *rank) return status;
-  *rank = bound;
-  return flow->engine->drop_beyond(flow->state, bound, error);
-}
-
-/* Leaves at least half of the engine's room for pairs free: at least k. */
-static enum kcp_status make_room(struct flow *flow, struct kcp_error *error) {
-  if (flow->engine->pair_count(flow->state) <= flow->plan.pair_capacity / 2) return KCP_OK;
-  return take_over(flow, error);
-}
-
-/* ---- ties: more pairs at one rank than there is room for ---- */
-
-/* The ids of what reduce left of a side, given to the engine, and sorted into *sorted (caller
- * frees). */
-static enum kcp_status load_ids(struct flow *flow, enum kcp_side side, uint64_t **sorted,
-                                struct kcp_error *error) {
-  uint64_t count = flow->engine->side_count(flow->state, side);
-  uint64_t *records = malloc(maximum(1, count) * sizeof *records);
-  uint64_t *ids = malloc(maximum(1, count) * sizeof *ids);
-  enum kcp_status status = KCP_OK;
-  if (records == NULL || ids == NULL) {
-    status = kcp_out_of_memory(error, "ids", 2 * count * sizeof *ids);
-  } else {
-    status = flow->engine->side_records(flow->state, side, records, error);
-    if (status == KCP_OK)
-      status = kcp_dataset_ids_of(side == KCP_SIDE_HELD ? flow->held : flow->streamed, records,
-                                  count, ids, error);
-    if (status == KCP_OK) status = flow->engine->set_ids(flow->state, side, ids, error);
-    if (status == KCP_OK) status = kcp_sort_ids(ids, count, error);
-  }
-  free(records);
-  if (status != KCP_OK) {
-    free(ids);
-    return status;
-  }
-  *sorted = ids;
-  return KCP_OK;
-}
-
-/* Joins the ties of the points of `side` with the smallest ids: as few of them as give k pairs, but
- * no more pairs than there is room for. Sets *fits to false when the very smallest id gives too
- * many; that id's restriction is then left in force. */
-static enum kcp_status join_smallest_ids(struct flow *flow, enum kcp_side side,
-                                         const uint64_t *sorted, double rank, bool *fits,
-                                         struct kcp_error *error) {
-  const struct kcp_threshold_engine *engine = flow->engine;
-  uint64_t count = engine->side_count(flow->state, side), kept = engine->pair_count(flow->state);
-  uint64_t few = 0, many = count + 1; /* prefixes known to give fewer than k, and too many */
-  uint64_t prefix = minimum(count, 1);
-  *fits = true;
-  while (prefix > 0) {
-    uint64_t found = 0;
-    enum kcp_status status = engine->restrict_ids(flow->state, side, sorted[prefix - 1], error);
-    if (status == KCP_OK) status = engine->join(flow->state, rank, KCP_JOIN_TIES, &found, error);
-    if (status != KCP_OK) return status;
-    bool overflow = found > flow->plan.pair_capacity - kept;
-    if (!overflow && (found >= flow->plan.k || prefix == count)) return KCP_OK;
-    status = engine->truncate_pairs(flow->state, kept, error);
-    if (status != KCP_OK) return status;
-    if (overflow)
-      many = prefix;
-    else
-      few = prefix;
-    if (overflow && sorted[prefix - 1] == sorted[0]) {
-      *fits = false;
-      return KCP_OK;
-    }
-    /* Between the two, but not so near to `few` that the search takes long. */
-    prefix = many > count ? minimum(count, few * 8) : few + (many - few) / 2;
-    if (prefix == few) prefix = few + 1;
-    if (prefix == many) {
-      /* Adding one id takes it from fewer than k to too many: keep the fewer, then that id alone.
-       */
-      *fits = false;
-      return engine->restrict_ids(flow->state, side, sorted[prefix - 1], error);
-    }
-  }
-  return KCP_OK;
-}
-
-/* The first k pairs, or more, in the order of ids among those at `rank`. */
-static enum kcp_status join_ties(struct flow *flow, double rank, struct kcp_error *error) {
-  enum kcp_side first =
-      flow->plan.self || !flow->held_is_reference ? KCP_SIDE_STREAMED : KCP_SIDE_HELD;
-  enum kcp_side second = first == KCP_SIDE_HELD ? KCP_SIDE_STREAMED : KCP_SIDE_HELD;
-  uint64_t *sorted_first = NULL, *sorted_second = NULL;
-  bool fits = true;
-  enum kcp_status status = load_ids(flow, first, &sorted_first, error);
-  if (status == KCP_OK) status = load_ids(flow, second, &sorted_second, error);
-  if (status == KCP_OK) status = join_smallest_ids(flow, first, sorted_first, rank, &fits, error);
-  if (status == KCP_OK && !fits)
-    status = join_smallest_ids(flow, second, sorted_second, rank, &fits, error);
-  free(sorted_first);
-  free(sorted_second);
-  if (status == KCP_OK && !fits)
-    return kcp_fail(error, KCP_FAILED,
-                    "more than %llu pairs of one distance and one pair of ids; use dspp+pea",
-                    (unsigned long long)flow->plan.pair_capacity);
-  return status;
 }
 
 /* ---- a pass ---- */
 
 /* Adds the pairs of the survivors within *rank to the kept ones; lowers *rank when they are too
  * many. */
-static enum kcp_status join_survivors(struct flow *flow, double *rank, struct kcp_error *error) {
+static enum kcp_status join_survivors(struct kcp_threshold_flow *flow, double *rank,
+                                      struct kcp_error *error) {
   const struct kcp_threshold_engine *engine = flow->engine;
-  enum kcp_status status = make_room(flow, error);
-  if (status == KCP_OK) status = engine->reduce(flow->state, *rank, error);
+  enum kcp_status status = kcp_threshold_make_room(flow, error);
+  bool fits = true;
+  if (status == KCP_OK) status = engine->reduce(flow->state, *rank, &fits, error);
+  if (status == KCP_OK && !fits) {
+    flow->part_too_large = true;
+    return kcp_fail(error, KCP_FAILED, "too many held points are near others");
+  }
   enum kcp_join_kind kind = KCP_JOIN_WITHIN;
   while (status == KCP_OK) {
     uint64_t kept = engine->pair_count(flow->state), found = 0;
     double before = *rank;
-    status = engine->join(flow->state, *rank, kind, &found, error);
+    /* Nothing ranks before 0. */
+    if (kind == KCP_JOIN_WITHIN || *rank > 0)
+      status = engine->join(flow->state, *rank, kind, &found, error);
     if (status != KCP_OK) break;
     if (found <= flow->plan.pair_capacity - kept) {
       if (kind == KCP_JOIN_WITHIN) break;
       /* All that rank before the ties are kept; with k of them no tie counts. */
-      status = tighten(flow, rank, error);
-      if (status == KCP_OK && *rank == before) status = make_room(flow, error);
-      if (status == KCP_OK && *rank == before) status = join_ties(flow, *rank, error);
+      status = kcp_threshold_tighten(flow, rank, error);
+      if (status == KCP_OK && *rank == before) status = kcp_threshold_make_room(flow, error);
+      if (status == KCP_OK && *rank == before) status = kcp_threshold_join_ties(flow, *rank, error);
       break;
     }
     /* Out of room: the k-th of those kept bounds the answer; find all within it. */
     status = engine->rank_of(flow->state, flow->plan.k, rank, error);
     if (status == KCP_OK) status = engine->truncate_pairs(flow->state, kept, error);
     if (status == KCP_OK) status = engine->drop_beyond(flow->state, *rank, error);
-    kind = *rank < before ? KCP_JOIN_WITHIN : KCP_JOIN_BEFORE;
+    bool lowered = *rank < before;
+    kind = lowered && *rank != 0 ? KCP_JOIN_WITHIN : KCP_JOIN_BEFORE;
   }
   return status == KCP_OK ? engine->clear_survivors(flow->state, error) : status;
 }
 
 /* The survivors so far, joined before the stream goes on: k pairs found in a part of it bound the
  * rank better than a sample could, and what follows is filtered by that. */
-static enum kcp_status tighten_midway(struct flow *flow, double *rank, struct kcp_error *error) {
+static enum kcp_status tighten_midway(struct kcp_threshold_flow *flow, double *rank,
+                                      struct kcp_error *error) {
   double before = *rank;
   enum kcp_status status = join_survivors(flow, rank, error);
-  if (status == KCP_OK) status = tighten(flow, rank, error);
+  if (status == KCP_OK) status = kcp_threshold_tighten(flow, rank, error);
   if (status == KCP_OK && *rank < before) status = flow->engine->mark(flow->state, *rank, error);
   return status;
 }
 
+/* How much of the stream is filtered before the rank is tightened first. Where a guess of a small
+ * sample lets so much pass that filtering is of little use, and too many held points are near the
+ * survivors, soon: when a few times k pairs are expected to be found. */
+static uint64_t first_tightening(const struct kcp_threshold_flow *flow) {
+  uint64_t streamed = flow->streamed_count, block = flow->plan.block_capacity;
+  if (streamed <= FIRST_TIGHTENING * block) return UINT64_MAX;
+  uint64_t part = streamed / FIRST_TIGHTENING;
+  if (flow->guessed_pairs <= (double)part) return part;
+  double enough = ENOUGH_PAIRS * (double)flow->plan.k / flow->guessed_pairs * (double)streamed;
+  return enough < (double)part ? kcp_greater((uint64_t)enough, block / LEAST_PART + 1) : part;
+}
+
 /* The streamed set against what is held. */
-static enum kcp_status stream_once(struct flow *flow, double *rank, struct kcp_error *error) {
+static enum kcp_status stream_once(struct kcp_threshold_flow *flow, double *rank,
+                                   struct kcp_error *error) {
   const struct kcp_threshold_engine *engine = flow->engine;
   enum kcp_status status = engine->mark(flow->state, *rank, error);
   uint64_t survivors_at_most = 0;
-  uint64_t long_stream = FIRST_TIGHTENING * flow->plan.block_capacity;
-  uint64_t tighten_at =
-      flow->streamed_count > long_stream ? flow->streamed_count / FIRST_TIGHTENING : UINT64_MAX;
+  uint64_t tighten_at = first_tightening(flow), count = 0;
   uint32_t which = 0;
-  for (uint64_t first = 0; status == KCP_OK && first < flow->streamed_count;
-       first += flow->plan.block_capacity) {
-    uint64_t count = minimum(flow->plan.block_capacity, flow->streamed_count - first);
+  for (uint64_t first = 0; status == KCP_OK && first < flow->streamed_count; first += count) {
+    count = kcp_lesser(flow->plan.block_capacity, flow->streamed_count - first);
     if (first >= tighten_at) {
       status = tighten_midway(flow, rank, error);
       survivors_at_most = 0;
       double expected = (double)flow->plan.k * (double)flow->streamed_count / (double)first;
-      tighten_at = expected > FEW_PAIRS_LEFT ? first * NEXT_TIGHTENING : UINT64_MAX;
+      double few = fmin(FEW_PAIRS_LEFT, (double)flow->streamed_count / FIRST_TIGHTENING);
+      tighten_at = expected > few ? first * NEXT_TIGHTENING : UINT64_MAX;
     }
+    if (first < tighten_at) count = kcp_lesser(count, tighten_at - first);
     if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
       status = engine->survivors(flow->state, &survivors_at_most, error);
       if (status == KCP_OK && survivors_at_most + count > flow->plan.survivor_capacity) {
-        status = join_survivors(flow, rank, error);
+        status = tighten_midway(flow, rank, error);
         survivors_at_most = 0;
       }
     }
@@ -514,25 +264,34 @@ static enum kcp_status stream_once(struct flow *flow, double *rank, struct kcp_e
 
 /* All pairs within *rank, or within the k-th of them when they were too many (then *rank is that).
  */
-static enum kcp_status pass(struct flow *flow, double *rank, struct kcp_error *error) {
+static enum kcp_status pass(struct kcp_threshold_flow *flow, double *rank,
+                            struct kcp_error *error) {
   enum kcp_status status = flow->engine->truncate_pairs(flow->state, 0, error);
   flow->best_count = 0;
-  for (uint64_t first = 0; status == KCP_OK && first < flow->held_count;
-       first += flow->plan.held_capacity) {
+  for (uint64_t first = 0; status == KCP_OK && first < flow->held_count; first += flow->held_part) {
     status = load_held(flow, first, error);
     if (status == KCP_OK) status = stream_once(flow, rank, error);
-    if (status == KCP_OK) status = tighten(flow, rank, error);
+    flow->guessed_pairs = 0; /* the rank is another now */
+    if (status == KCP_OK) status = kcp_threshold_tighten(flow, rank, error);
   }
   return status;
 }
 
-static enum kcp_status search(struct flow *flow, struct kcp_error *error) {
+static enum kcp_status search(struct kcp_threshold_flow *flow, struct kcp_error *error) {
   double rank;
   enum kcp_status status = flow->engine->reset(flow->state, flow->dimensions, error);
   if (status == KCP_OK) status = load_held(flow, 0, error);
   if (status == KCP_OK) status = guess_rank(flow, &rank, error);
   while (status == KCP_OK) {
     status = pass(flow, &rank, error);
+    if (flow->part_too_large) {
+      /* All of a part can be kept. What was found so far bounds the rank all the same. */
+      flow->part_too_large = false;
+      flow->held_part = flow->plan.kept_capacity;
+      flow->held_loaded_from = UINT64_MAX;
+      status = KCP_OK;
+      continue;
+    }
     if (status != KCP_OK) return status;
     uint64_t found = flow->engine->pair_count(flow->state) + flow->best_count;
     if (found >= flow->plan.k || rank >= flow->rank_limit) return KCP_OK;
@@ -547,7 +306,7 @@ static enum kcp_status search(struct flow *flow, struct kcp_error *error) {
 /* A third coordinate that is 0 throughout is what two dimensions look like in a .bin: where the
  * first records have one and the same, the others are tried without it. Reading checks that they
  * have it too. */
-static enum kcp_status choose_dimensions(struct flow *flow, struct kcp_error *error) {
+static enum kcp_status choose_dimensions(struct kcp_threshold_flow *flow, struct kcp_error *error) {
   struct kcp_dataset *datasets[] = {flow->held, flow->streamed};
   double third[2];
   flow->dimensions = flow->plan.dimensions;
@@ -569,7 +328,7 @@ static enum kcp_status choose_dimensions(struct flow *flow, struct kcp_error *er
 
 enum kcp_status kcp_threshold_run(const struct kcp_job *job, void *state, struct kcp_answer *answer,
                                   struct kcp_measurement *measurement, struct kcp_error *error) {
-  struct flow *flow = state;
+  struct kcp_threshold_flow *flow = state;
   double started = kcp_now();
   memset(measurement, 0, sizeof *measurement);
   memset(answer, 0, sizeof *answer);
@@ -577,6 +336,8 @@ enum kcp_status kcp_threshold_run(const struct kcp_job *job, void *state, struct
   flow->measurement = measurement;
   flow->held_loaded_from = UINT64_MAX;
   flow->points_streamed = 0;
+  flow->held_part = flow->plan.held_capacity;
+  flow->part_too_large = false;
   if (job->pair_count == 0) return KCP_OK;
   enum kcp_status status = choose_dimensions(flow, error);
   if (status == KCP_OK) status = search(flow, error);
@@ -587,7 +348,7 @@ enum kcp_status kcp_threshold_run(const struct kcp_job *job, void *state, struct
     status = search(flow, error);
   }
   double merging = kcp_now();
-  if (status == KCP_OK) status = take_over(flow, error);
+  if (status == KCP_OK) status = kcp_threshold_take_over(flow, error);
   if (status != KCP_OK) return status;
   measurement->phase_s[KCP_PHASE_MERGE] += kcp_now() - merging;
   flow->engine->measure(flow->state, measurement);

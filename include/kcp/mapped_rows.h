@@ -23,6 +23,11 @@ enum kcp_status kcp_dataset_read_leading(struct kcp_dataset *dataset, uint64_t f
                                          struct kcp_points *points, bool *rest_differs,
                                          struct kcp_error *error);
 
+/* Whether ids ascend strictly from record to record, as far as kcp_dataset_read_leading has read
+ * from the first record on; it looks at the ids as it passes them. True without ids, since records
+ * are the ids then; false when the dataset was not read so. */
+bool kcp_dataset_ids_ascend(const struct kcp_dataset *dataset);
+
 #ifdef __cplusplus
 }
 #endif

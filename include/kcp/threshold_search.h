@@ -26,6 +26,7 @@ struct kcp_threshold_plan {
   uint32_t dimensions;
   uint64_t k;              /* min(k, pairs), >= 1 */
   uint64_t held_capacity;  /* points of the held set at a time */
+  uint64_t kept_capacity;  /* of them, those near survivors; >= held_sample */
   uint64_t block_capacity; /* points of a block on its way from a file */
   uint64_t
       survivor_capacity;  /* streamed points that may survive before a join; >= block_capacity */
@@ -41,7 +42,7 @@ struct kcp_record_pair {
 };
 
 /* Which pairs a join emits. With self, WITHIN and BEFORE emit held record < streamed record, and
- * TIES the order in which the streamed point comes first by kcp_self_pair_counts (needs set_ids).
+ * TIES the order in which the streamed point comes first by kcp_self_pair_counts.
  */
 enum kcp_join_kind {
   KCP_JOIN_WITHIN, /* rank <= the given one */
@@ -93,8 +94,9 @@ struct kcp_threshold_engine {
                                struct kcp_error *error);
 
   /* Filters survivors and held points against each other until both are few, for pairs within
-   * `rank` (one of mark's). */
-  enum kcp_status (*reduce)(struct kcp_threshold_engine_state *state, double rank,
+   * `rank` (one of mark's). Sets *fits to false when more than kept_capacity held points are left:
+   * then nothing can be joined, and a smaller part of the set has to be held. */
+  enum kcp_status (*reduce)(struct kcp_threshold_engine_state *state, double rank, bool *fits,
                             struct kcp_error *error);
   /* Emits the pairs of what reduce left, of the kind given. *found counts all of them; only those
    * for which there is room are kept, and the engine may stop early once it is out of room (then
@@ -117,16 +119,25 @@ struct kcp_threshold_engine {
   enum kcp_status (*download)(struct kcp_threshold_engine_state *state,
                               struct kcp_record_pair *pairs, struct kcp_error *error);
 
+  /* The first k kept pairs by rank, the record of the side `first`, and the other; with self by the
+   * smaller record, then the larger. Into `pairs` (room for k, *count of them), in that order;
+   * forgets all pairs. For sets whose ids ascend with the records. NULL in engines that have no
+   * faster way than a download. */
+  enum kcp_status (*take_first)(struct kcp_threshold_engine_state *state, enum kcp_side first,
+                                struct kcp_record_pair *pairs, uint64_t *count,
+                                struct kcp_error *error);
+
   /* What reduce left of a side, the ids that belong to it in that order (D1 or D2 ids, whichever
-   * file the side is), and leaving the points of larger ids than the limit out of the joins until
-   * the next restrict of that side or the next reduce. */
+   * file the side is), and leaving all points but those of ids first_id to last_id out of the joins
+   * until the next restrict of that side or the next reduce. Without set_ids, records are the ids.
+   */
   uint64_t (*side_count)(const struct kcp_threshold_engine_state *state, enum kcp_side side);
   enum kcp_status (*side_records)(struct kcp_threshold_engine_state *state, enum kcp_side side,
                                   uint64_t *records, struct kcp_error *error);
   enum kcp_status (*set_ids)(struct kcp_threshold_engine_state *state, enum kcp_side side,
                              const uint64_t *ids, struct kcp_error *error);
   enum kcp_status (*restrict_ids)(struct kcp_threshold_engine_state *state, enum kcp_side side,
-                                  uint64_t id_limit, struct kcp_error *error);
+                                  uint64_t first_id, uint64_t last_id, struct kcp_error *error);
 
   void (*measure)(const struct kcp_threshold_engine_state *state,
                   struct kcp_measurement *measurement);

@@ -130,8 +130,8 @@ static bool counts(const struct kcp_join *join, uint64_t h, uint64_t q) {
   uint64_t held_record = kcp_set_record(join->held, h);
   uint64_t streamed_record = kcp_set_record(join->streamed, q);
   if (join->kind != KCP_JOIN_TIES) return held_record < streamed_record;
-  return kcp_self_pair_counts(join->streamed->ids[q], streamed_record, join->held->ids[h],
-                              held_record);
+  return kcp_self_pair_counts(kcp_set_id(join->streamed, q), streamed_record,
+                              kcp_set_id(join->held, h), held_record);
 }
 
 static void emit(const struct kcp_join *join, uint64_t h, uint64_t q, double rank,

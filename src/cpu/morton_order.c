@@ -35,8 +35,8 @@ static uint64_t place_of(const struct kcp_point_set *from, uint64_t count, uint6
 
 void kcp_morton_order(struct kcp_radix_sorter *sorter, const struct kcp_cells *axes,
                       const struct kcp_morton_frame *frame, uint32_t dimensions,
-                      const struct kcp_point_set *from, uint64_t count, uint64_t id_limit,
-                      struct kcp_point_set *to, const uint64_t **keys) {
+                      const struct kcp_point_set *from, uint64_t count, uint64_t first_id,
+                      uint64_t last_id, struct kcp_point_set *to, const uint64_t **keys) {
   uint64_t *unsorted = sorter->keys[0];
   const uint64_t *sorted;
   if (count > from->count) count = from->count;
@@ -45,7 +45,8 @@ void kcp_morton_order(struct kcp_radix_sorter *sorter, const struct kcp_cells *a
     uint64_t place = place_of(from, count, i);
     double point[KCP_MAX_AXES];
     kcp_set_axes(from, axes, place, point);
-    bool left_out = from->ids != NULL && from->ids[place] > id_limit;
+    uint64_t id = kcp_set_id(from, place);
+    bool left_out = id < first_id || id > last_id;
     unsorted[i] = left_out ? LEFT_OUT : kcp_morton_key(frame, point);
   }
   const uint32_t *order = kcp_radix_sort_keys(sorter, count, &sorted);

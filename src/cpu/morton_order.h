@@ -11,12 +11,13 @@
 void kcp_morton_find_knots(const struct kcp_cells *axes, const struct kcp_point_set *set,
                            const double *low, const double *high, double *knots);
 
-/* `count` points spread evenly over `from` (all of them when it has no more), without those of ids
- * beyond the limit, in Morton order into `to`: columns, records, and ids when both have them. Sets
- * to->count. *keys, when not NULL, becomes their keys, valid until the sorter is used again. */
+/* `count` points spread evenly over `from` (all of them when it has no more), of those with ids
+ * from first_id to last_id, in Morton order into `to`: columns, records, and ids when both have
+ * them. Sets to->count. *keys, when not NULL, becomes their keys, valid until the sorter is used
+ * again. */
 void kcp_morton_order(struct kcp_radix_sorter *sorter, const struct kcp_cells *axes,
                       const struct kcp_morton_frame *frame, uint32_t dimensions,
-                      const struct kcp_point_set *from, uint64_t count, uint64_t id_limit,
-                      struct kcp_point_set *to, const uint64_t **keys);
+                      const struct kcp_point_set *from, uint64_t count, uint64_t first_id,
+                      uint64_t last_id, struct kcp_point_set *to, const uint64_t **keys);
 
 #endif

@@ -22,6 +22,11 @@ static inline uint64_t kcp_set_record(const struct kcp_point_set *set, uint64_t 
   return set->records != NULL ? set->records[i] : set->first_record + i;
 }
 
+/* The id of point i: where none was looked up, ids ascend as records do. */
+static inline uint64_t kcp_set_id(const struct kcp_point_set *set, uint64_t i) {
+  return set->ids != NULL ? set->ids[i] : kcp_set_record(set, i);
+}
+
 /* The coordinates of point i along the axes of the cells. */
 static inline void kcp_set_axes(const struct kcp_point_set *set, const struct kcp_cells *cells,
                                 uint64_t i, double *point) {

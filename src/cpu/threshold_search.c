@@ -1,9 +1,9 @@
 /* The CPU engine of the global-threshold search: memory and the order of work around cell_filter,
  * threshold_guess, morton_order and box_tree.
  *
- * Memory a held point: 24 d bytes as loaded and twice while it is filtered, 16 for its records, 16
- * for ids, 24 to sort, up to 6 in the bitmap, 4 in the tree; a survivor the same without the first
- * 8 d. Pages that are never written are never taken. */
+ * Memory a held point: 8 d bytes as loaded, up to 3 in the bitmap (6 with --self). A point that is
+ * kept, of either side: twice 8 d while it is filtered, 16 for its records, 16 for ids, 24 to sort,
+ * 4 in the tree. Pages that are never written are never taken. */
 #include "kcp/threshold_search.h"
 
 #include <omp.h>
@@ -20,7 +20,7 @@
 
 #define GUESS_WINDOW 4
 #define ALL_SAMPLE_PAIRS (UINT64_C(1) << 22) /* so few are compared all */
-#define BITS_PER_POINT 24
+#define BITS_PER_POINT 11
 #define FEWEST_BITS (UINT64_C(1) << 16)
 #define MOST_BITS (UINT64_C(1) << 31)
 #define FEW_POINTS (UINT64_C(1) << 14) /* not worth another round of filtering */
@@ -51,7 +51,7 @@ struct kcp_threshold_engine_state {
   double knots[KCP_MAX_AXES * KCP_MORTON_KNOTS]; /* of their Morton keys */
   bool box_known;
   bool endless;
-  uint64_t *bitmap;
+  uint64_t *bitmap;      /* with --self two, one after the other */
   bool bitmap_is_marked; /* with the cells of the last mark */
   uint64_t round;        /* seeds the hash of each filtering */
   struct side sides[2];
@@ -134,7 +134,8 @@ static void destroy(engine_state *state) {
 static enum kcp_status allocate(engine_state *state, struct kcp_error *error) {
   const struct kcp_threshold_plan *plan = &state->plan;
   uint64_t streamed = maximum(plan->survivor_capacity, plan->streamed_sample);
-  uint64_t larger = maximum(plan->held_capacity, streamed);
+  uint64_t larger = maximum(plan->kept_capacity, streamed);
+  uint64_t bits = bits_for(maximum(plan->held_capacity, streamed));
   uint64_t point = plan->dimensions * sizeof(double);
   state->held.stride = plan->held_capacity;
   state->held.columns = array(plan->held_capacity, point);
@@ -142,17 +143,17 @@ static enum kcp_status allocate(engine_state *state, struct kcp_error *error) {
   state->sample.columns = array(state->sample.stride, point);
   state->sample.records = array(state->sample.stride, sizeof *state->sample.records);
   state->histogram = array(KCP_GUESS_BUCKETS, sizeof *state->histogram);
-  state->bitmap = array(bits_for(larger) / 64, sizeof *state->bitmap);
+  state->bitmap = array(bits / 64, (plan->self ? 2 : 1) * sizeof *state->bitmap);
   state->pairs.capacity = plan->pair_capacity;
   state->pairs.pairs = array(plan->pair_capacity, sizeof *state->pairs.pairs);
-  bool made = make_side(state, plan->held_capacity, &state->sides[KCP_SIDE_HELD]) &&
+  bool made = make_side(state, plan->kept_capacity, &state->sides[KCP_SIDE_HELD]) &&
               make_side(state, streamed, &state->sides[KCP_SIDE_STREAMED]);
   if (!made || state->held.columns == NULL || state->sample.columns == NULL ||
       state->sample.records == NULL || state->histogram == NULL || state->bitmap == NULL ||
       state->pairs.pairs == NULL)
     return kcp_out_of_memory(error, "the search", (plan->held_capacity + larger) * 3 * point);
   enum kcp_status status = kcp_radix_sorter_create(larger, &state->sorter, error);
-  if (status == KCP_OK) status = kcp_box_tree_create(plan->held_capacity, &state->tree, error);
+  if (status == KCP_OK) status = kcp_box_tree_create(plan->kept_capacity, &state->tree, error);
   for (int b = 0; status == KCP_OK && b < 2; ++b)
     status = kcp_points_allocate(plan->block_capacity, plan->dimensions, &state->blocks[b], error);
   return status;
@@ -271,10 +272,10 @@ static enum kcp_status count_sample(engine_state *state, struct kcp_error *error
   const uint64_t *keys;
   uint64_t *streamed_keys = state->sides[KCP_SIDE_STREAMED].ids; /* not in use yet */
   kcp_morton_order(&state->sorter, &state->cells, &frame, state->dimensions, &state->sample,
-                   state->sample.count, UINT64_MAX, &streamed, &keys);
+                   state->sample.count, 0, UINT64_MAX, &streamed, &keys);
   memcpy(streamed_keys, keys, streamed.count * sizeof *keys);
   kcp_morton_order(&state->sorter, &state->cells, &frame, state->dimensions, &state->held, sampled,
-                   UINT64_MAX, &sorted, &keys);
+                   0, UINT64_MAX, &sorted, &keys);
   struct kcp_guess_sample sample = {.metric = state->plan.metric,
                                     .dimensions = state->dimensions,
                                     .self = state->plan.self,
@@ -305,15 +306,31 @@ static struct kcp_cells cells_for(engine_state *state, double rank, uint64_t poi
                         bits_for(points), ++state->round);
 }
 
+/* Where points mark cells; through their boxes, held points also find those of others. */
+static struct kcp_cell_marks marks_by(const engine_state *state, const struct kcp_cells *cells,
+                                      enum kcp_cell_touch touch) {
+  struct kcp_cell_marks marks = {.once = state->bitmap};
+  if (!state->plan.self || touch != KCP_TOUCH_BOX) return marks;
+  marks.twice = state->bitmap + (UINT64_C(1) << cells->word_bits);
+  marks.own_first = state->held.first_record;
+  marks.own_count = state->held.count;
+  return marks;
+}
+
+static void mark_held(engine_state *state) {
+  struct kcp_cell_marks marks = marks_by(state, &state->cells, KCP_TOUCH_BOX);
+  kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, &marks);
+  state->bitmap_is_marked = true;
+}
+
 static enum kcp_status mark(engine_state *state, double rank, struct kcp_error *error) {
   double started = kcp_now();
   find_frame(state);
   state->endless = !(kcp_metric_distance(state->plan.metric, rank) < ENDLESS_DISTANCE);
   if (!state->endless) {
     state->cells = cells_for(state, rank, state->held.count);
-    kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap);
+    mark_held(state);
   }
-  state->bitmap_is_marked = !state->endless;
   state->sides[KCP_SIDE_STREAMED].kept = buffer_of(&state->sides[KCP_SIDE_STREAMED], 0);
   return end_phase(state, KCP_PHASE_KERNEL, started, error);
 }
@@ -326,12 +343,10 @@ static enum kcp_status filter(engine_state *state, uint32_t which, uint64_t firs
                               .stride = points->stride,
                               .first_record = first_record,
                               .count = points->count};
-  if (!state->endless && !state->bitmap_is_marked) {
-    kcp_cells_mark(&state->cells, &state->held, KCP_TOUCH_BOX, state->bitmap);
-    state->bitmap_is_marked = true;
-  }
+  if (!state->endless && !state->bitmap_is_marked) mark_held(state);
+  struct kcp_cell_marks marks = marks_by(state, &state->cells, KCP_TOUCH_BOX);
   kcp_cells_probe(&state->cells, state->dimensions, &set, KCP_TOUCH_POINT,
-                  state->endless ? NULL : state->bitmap, &state->sides[KCP_SIDE_STREAMED].kept);
+                  state->endless ? NULL : &marks, &state->sides[KCP_SIDE_STREAMED].kept);
   return end_phase(state, KCP_PHASE_KERNEL, started, error);
 }
 
@@ -341,17 +356,39 @@ static enum kcp_status survivors(engine_state *state, uint64_t *count, struct kc
   return KCP_OK;
 }
 
-/* Keeps, of `from`, what touches the marked cells, in the side's other buffer. */
-static void keep_marked(engine_state *state, const struct kcp_cells *cells, struct side *side,
+/* Keeps, of `from`, what touches the marked cells, in the side's other buffer; false without room.
+ */
+static bool keep_marked(engine_state *state, const struct kcp_cells *cells, struct side *side,
                         const struct kcp_point_set *from, enum kcp_cell_touch touch,
-                        const uint64_t *bitmap) {
+                        const struct kcp_cell_marks *marks) {
   struct kcp_point_set kept = buffer_of(side, from->columns == side->columns[0] ? 1 : 0);
-  kcp_cells_probe(cells, state->dimensions, from, touch, bitmap, &kept);
+  kcp_cells_probe(cells, state->dimensions, from, touch, marks, &kept);
   side->kept = kept;
+  return kept.count <= kept.stride;
 }
 
-/* The two sides filter each other in turn, each time with another hash, while that halves them. */
-static void filter_mutually(engine_state *state, double rank) {
+/* Keeps the held points whose boxes touch the cells of streamed points. */
+static bool filter_held(engine_state *state, double rank, const struct kcp_point_set *held,
+                        const struct kcp_point_set *streamed) {
+  struct kcp_cells cells = cells_for(state, rank, streamed->count);
+  struct kcp_cell_marks marks = marks_by(state, &cells, KCP_TOUCH_POINT);
+  kcp_cells_mark(&cells, streamed, KCP_TOUCH_POINT, &marks);
+  return keep_marked(state, &cells, &state->sides[KCP_SIDE_HELD], held, KCP_TOUCH_BOX, &marks);
+}
+
+/* Keeps the streamed points in cells that the boxes of held points touch. Each streamed point that
+ * is held itself is among those (filter_held kept it, by its own cell). */
+static void filter_streamed(engine_state *state, double rank, const struct kcp_point_set *held,
+                            const struct kcp_point_set *streamed) {
+  struct kcp_cells cells = cells_for(state, rank, held->count);
+  struct kcp_cell_marks marks = marks_by(state, &cells, KCP_TOUCH_BOX);
+  kcp_cells_mark(&cells, held, KCP_TOUCH_BOX, &marks);
+  keep_marked(state, &cells, &state->sides[KCP_SIDE_STREAMED], streamed, KCP_TOUCH_POINT, &marks);
+}
+
+/* The two sides filter each other in turn, each time with another hash, while that halves them.
+ * False when there is no room for the held points. */
+static bool filter_mutually(engine_state *state, double rank) {
   struct side *held = &state->sides[KCP_SIDE_HELD];
   struct side *streamed = &state->sides[KCP_SIDE_STREAMED];
   struct kcp_point_set held_now = state->held, streamed_now = streamed->kept;
@@ -359,26 +396,22 @@ static void filter_mutually(engine_state *state, double rank) {
   state->bitmap_is_marked = false;
   do {
     before = held_now.count + streamed_now.count;
-    struct kcp_cells cells = cells_for(state, rank, streamed_now.count);
-    kcp_cells_mark(&cells, &streamed_now, KCP_TOUCH_POINT, state->bitmap);
-    keep_marked(state, &cells, held, &held_now, KCP_TOUCH_BOX, state->bitmap);
+    if (!filter_held(state, rank, &held_now, &streamed_now)) return false;
     held_now = held->kept;
-    if (held_now.count + streamed_now.count <= FEW_POINTS) return;
-    cells = cells_for(state, rank, held_now.count);
-    kcp_cells_mark(&cells, &held_now, KCP_TOUCH_BOX, state->bitmap);
-    keep_marked(state, &cells, streamed, &streamed_now, KCP_TOUCH_POINT, state->bitmap);
+    if (held_now.count + streamed_now.count <= FEW_POINTS) return true;
+    filter_streamed(state, rank, &held_now, &streamed_now);
     streamed_now = streamed->kept;
     after = held_now.count + streamed_now.count;
   } while (after > FEW_POINTS && after <= before / 2);
+  return true;
 }
 
-static enum kcp_status reduce(engine_state *state, double rank, struct kcp_error *error) {
+static enum kcp_status reduce(engine_state *state, double rank, bool *fits,
+                              struct kcp_error *error) {
   double started = kcp_now();
-  if (state->endless)
-    keep_marked(state, &state->cells, &state->sides[KCP_SIDE_HELD], &state->held, KCP_TOUCH_BOX,
-                NULL);
-  else
-    filter_mutually(state, rank);
+  *fits = state->endless ? keep_marked(state, &state->cells, &state->sides[KCP_SIDE_HELD],
+                                       &state->held, KCP_TOUCH_BOX, NULL)
+                         : filter_mutually(state, rank);
   for (int s = 0; s < 2; ++s) state->sides[s].is_sorted = false;
   return end_phase(state, KCP_PHASE_KERNEL, started, error);
 }
@@ -394,15 +427,16 @@ static enum kcp_status clear_survivors(engine_state *state, struct kcp_error *er
 
 /* ---- joining ---- */
 
-/* Orders what the side kept along the Morton curve, in its other buffer; points with ids beyond the
- * limit are left out. */
-static void sort_side(engine_state *state, enum kcp_side number, uint64_t id_limit) {
+/* Orders what the side kept along the Morton curve, in its other buffer, but for points of other
+ * ids than first_id to last_id. */
+static void sort_side(engine_state *state, enum kcp_side number, uint64_t first_id,
+                      uint64_t last_id) {
   struct side *side = &state->sides[number];
   struct kcp_morton_frame frame = {state->cells.axes, state->knots};
   side->sorted = buffer_of(side, side->kept.columns == side->columns[0] ? 1 : 0);
   if (side->kept.ids != NULL) side->sorted.ids = side->sorted_ids;
   kcp_morton_order(&state->sorter, &state->cells, &frame, state->dimensions, &side->kept,
-                   side->kept.count, id_limit, &side->sorted, NULL);
+                   side->kept.count, first_id, last_id, &side->sorted, NULL);
   if (number == KCP_SIDE_HELD) kcp_box_tree_build(&state->tree, &state->cells, &side->sorted);
   side->is_sorted = true;
 }
@@ -411,7 +445,7 @@ static enum kcp_status join(engine_state *state, double rank, enum kcp_join_kind
                             uint64_t *found, struct kcp_error *error) {
   double started = kcp_now();
   for (enum kcp_side side = KCP_SIDE_HELD; side <= KCP_SIDE_STREAMED; ++side)
-    if (!state->sides[side].is_sorted) sort_side(state, side, UINT64_MAX);
+    if (!state->sides[side].is_sorted) sort_side(state, side, 0, UINT64_MAX);
   struct kcp_join what = {.tree = &state->tree,
                           .axes = &state->cells,
                           .metric = state->plan.metric,
@@ -452,10 +486,10 @@ static enum kcp_status set_ids(engine_state *state, enum kcp_side number, const 
   return KCP_OK;
 }
 
-static enum kcp_status restrict_ids(engine_state *state, enum kcp_side side, uint64_t id_limit,
-                                    struct kcp_error *error) {
+static enum kcp_status restrict_ids(engine_state *state, enum kcp_side side, uint64_t first_id,
+                                    uint64_t last_id, struct kcp_error *error) {
   double started = kcp_now();
-  sort_side(state, side, id_limit);
+  sort_side(state, side, first_id, last_id);
   return end_phase(state, KCP_PHASE_KERNEL, started, error);
 }
 

@@ -113,6 +113,7 @@ struct kcp_dataset {
   void *state; /* of the format */
 
   void *mapping;                /* of the whole file; NULL until kcp_dataset_map made it */
+  bool ids_descend;             /* a record read from it has no greater id than the one before */
   struct kcp_row_layout layout; /* of the mapping */
 
   bool drop_invalid;

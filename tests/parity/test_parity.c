@@ -26,6 +26,7 @@
 static const struct kcp_backend *backend;
 static struct kcp_device_info device;
 static uint64_t compared, refused;
+static uint64_t bytes_read;   /* by the last run of check_one */
 static uint64_t seed_at_work; /* of the random problem, for the message of a failure */
 
 static bool is_tested(const struct kcp_algorithm *row) {
@@ -177,6 +178,7 @@ static void check_one(const struct kcp_algorithm *row, const struct kcp_request 
              describe(request, row, problem), (unsigned long long)answer.count,
              (unsigned long long)expected_count, job.scale_exponent);
   ++compared;
+  bytes_read = result.samples[result.sample_count - 1].bytes_read;
   free(answer.pairs);
   kcp_result_free(&result);
 }
@@ -446,6 +448,67 @@ static void test_memory(void **state) {
   }
 }
 
+/* At the k-th distance, one id of D1 has a few partners, of the largest ids of D2, and the next id
+ * more than there is memory for: a hundred points have it. Either file is the larger one. */
+static void test_ties_of_one_id(void **state) {
+  static const uint64_t sizes[][2] = {{101, 3020}, {3101, 3020}};
+  (void)state;
+  for (int i = 0; i < 2; ++i) {
+    uint64_t n1 = sizes[i][0], n2 = sizes[i][1];
+    struct problem problem = make_problem(SHAPE_EQUAL, n1, n2, 3, IDS_ASCENDING, 910);
+    for (uint64_t p = 0; p < n1; ++p) {
+      problem.reference.ids[p] = p == 0 ? 1 : p <= 100 ? 2 : p;
+      problem.reference.coordinates[3 * p] = p == 0 ? 5 : p <= 100 ? 7 : 100 + (double)p;
+    }
+    for (uint64_t p = 0; p < n2; ++p) problem.query.coordinates[3 * p] = p < 3000 ? 7 : 5;
+    points_set_coordinate(&problem.reference, 1, 1);
+    points_set_coordinate(&problem.query, 1, 1);
+    problem.question.k = 140;
+    uint64_t random = 7;
+    check_all(&problem, 1 << 20, &random);
+    free_problem(&problem);
+  }
+}
+
+/* So many held points are near others that they cannot be kept at once: they are held in parts. */
+static void test_held_in_parts(void **state) {
+  static const enum shape shapes[] = {SHAPE_EQUAL, SHAPE_GRID};
+  (void)state;
+  for (int i = 0; i < 2; ++i)
+    for (int self = 0; self < 2; ++self) {
+      struct problem problem = make_problem(shapes[i], 2600, 2500, 3, IDS_RANDOM, 920);
+      problem.question.k = 140;
+      problem.question.self = self == 1;
+      uint64_t random = 8;
+      check_all(&problem, 1 << 20, &random);
+      free_problem(&problem);
+    }
+}
+
+/* A guess from small samples, within which nearly every point is near another: it is lowered before
+ * too many points to keep are near the survivors, and both files are read once. */
+static void test_files_are_read_once(void **state) {
+  (void)state;
+  const struct kcp_algorithm *row = kcp_algorithms;
+  while (row->name != NULL && strcmp(row->name, "global-threshold") != 0) ++row;
+  if (!is_tested(row)) return;
+  struct problem problem = make_problem(SHAPE_UNIFORM, 40000, 6000, 3, IDS_RANDOM, 930);
+  points_set_coordinate(&problem.reference, 2, 0);
+  points_set_coordinate(&problem.query, 2, 0);
+  problem.question.k = 1;
+  struct oracle_pair expected;
+  assert_int_equal(ask_oracle(&problem, &expected), 1);
+  struct kcp_dataset *reference = open_points(&problem.reference, problem.format, "reference");
+  struct kcp_dataset *query = open_points(&problem.query, problem.format, "query");
+  struct kcp_request request = make_request(&problem);
+  request.memory_bytes = 1 << 20;
+  check_one(row, &request, &problem, reference, query, &expected, 1);
+  assert_int_equal(bytes_read, 46000 * 32);
+  kcp_dataset_close(query);
+  kcp_dataset_close(reference);
+  free_problem(&problem);
+}
+
 /* The same pairs with their columns swapped when the files are. */
 static void test_swapped_files(void **state) {
   (void)state;
@@ -544,6 +607,9 @@ int main(void) {
                                      cmocka_unit_test(test_self),
                                      cmocka_unit_test(test_max_distance),
                                      cmocka_unit_test(test_memory),
+                                     cmocka_unit_test(test_ties_of_one_id),
+                                     cmocka_unit_test(test_held_in_parts),
+                                     cmocka_unit_test(test_files_are_read_once),
                                      cmocka_unit_test(test_swapped_files),
                                      cmocka_unit_test(test_many_equal_points),
                                      cmocka_unit_test(test_random_problems)};

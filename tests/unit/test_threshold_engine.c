@@ -105,8 +105,9 @@ static void filter(struct bench *bench, uint64_t first, uint64_t last) {
   }
 }
 
-static void begin(struct bench *bench, const struct set *held, const struct set *streamed,
-                  enum kcp_metric_kind metric, uint64_t pair_capacity) {
+static void begin_with_room(struct bench *bench, const struct set *held, const struct set *streamed,
+                            enum kcp_metric_kind metric, uint64_t pair_capacity,
+                            uint64_t kept_capacity) {
   struct kcp_error error;
   memset(bench, 0, sizeof *bench);
   bench->held = held;
@@ -116,15 +117,21 @@ static void begin(struct bench *bench, const struct set *held, const struct set 
                                             .dimensions = held->dimensions,
                                             .k = pair_capacity / 2,
                                             .held_capacity = held->count,
+                                            .kept_capacity = kept_capacity,
                                             .block_capacity = BLOCK,
                                             .survivor_capacity = streamed->count + BLOCK,
                                             .pair_capacity = pair_capacity,
-                                            .held_sample = held->count,
+                                            .held_sample = kept_capacity,
                                             .streamed_sample = streamed->count};
   bench->engine = backend->threshold;
   check(bench->engine->create(&bench->plan, &device, &bench->state, &error), &error);
   check(bench->engine->reset(bench->state, bench->plan.dimensions, &error), &error);
   load_held(bench);
+}
+
+static void begin(struct bench *bench, const struct set *held, const struct set *streamed,
+                  enum kcp_metric_kind metric, uint64_t pair_capacity) {
+  begin_with_room(bench, held, streamed, metric, pair_capacity, held->count);
 }
 
 static void end(struct bench *bench) {
@@ -138,7 +145,9 @@ static void mark(struct bench *bench, double rank) {
 
 static void reduce(struct bench *bench, double rank) {
   struct kcp_error error;
-  check(bench->engine->reduce(bench->state, rank, &error), &error);
+  bool fits = false;
+  check(bench->engine->reduce(bench->state, rank, &fits, &error), &error);
+  assert_true(fits);
 }
 
 static uint64_t join(struct bench *bench, double rank, enum kcp_join_kind kind) {
@@ -208,6 +217,82 @@ static void test_far_points_are_filtered(void **state) {
   filter(&bench, 0, streamed.count);
   check(bench.engine->survivors(bench.state, &survivors, &error), &error);
   assert_true(survivors < streamed.count / 4);
+  end(&bench);
+  free(held.values);
+  free(streamed.values);
+}
+
+/* Directions of length 5 in a metric, along axes and diagonals. */
+struct directions {
+  enum kcp_metric_kind metric;
+  double rank;
+  int count;
+  double ways[8][2];
+};
+
+static const struct directions directions[] = {
+    {KCP_L1, 5, 6, {{5, 0}, {-5, 0}, {0, 5}, {0, -5}, {2, 3}, {-3, -2}}},
+    {KCP_L2, 25, 8, {{5, 0}, {-5, 0}, {0, 5}, {0, -5}, {3, 4}, {-4, 3}, {-3, -4}, {4, -3}}},
+    {KCP_LINF, 5, 8, {{5, 0}, {-5, 0}, {0, 5}, {0, -5}, {5, 5}, {-5, 5}, {-5, -5}, {5, -5}}}};
+
+/* Pairs whose distance is the reach itself, in every direction, from points at every place of a
+ * cell: cells are 80 wide at most, and the points' places in them differ by 5/256, so that some of
+ * them see a reach that is a hundredth too short. The first two coordinates, or the last two. */
+static void check_reach(const struct directions *to, uint32_t dimensions, uint32_t from) {
+  const uint64_t points = 4096;
+  const uint64_t strides[] = {1, 7, 13};
+  uint64_t ways = (uint64_t)to->count, d = dimensions;
+  struct set held = make_set(points, dimensions, 0, 1);
+  struct set streamed = make_set(points * ways, dimensions, 0, 1);
+  struct bench bench;
+  for (uint64_t i = 0; i < points; ++i)
+    for (uint64_t j = 0; j < d; ++j) {
+      double place = (double)i * 1024 + (double)(i * strides[j] % points) * 5 / 256;
+      held.values[i * d + j] = place;
+      for (uint64_t w = 0; w < ways; ++w)
+        streamed.values[(w * points + i) * d + j] =
+            place + (j >= from && j < from + 2 ? to->ways[w][j - from] : 0);
+    }
+  begin(&bench, &held, &streamed, to->metric, 2 * points * ways);
+  mark(&bench, to->rank);
+  filter(&bench, 0, streamed.count);
+  reduce(&bench, to->rank);
+  assert_int_equal(join(&bench, to->rank, KCP_JOIN_WITHIN), points * ways);
+  end(&bench);
+  free(held.values);
+  free(streamed.values);
+}
+
+static void test_pairs_at_the_reach(void **state) {
+  (void)state;
+  for (size_t m = 0; m < sizeof directions / sizeof directions[0]; ++m) {
+    check_reach(&directions[m], 2, 0);
+    check_reach(&directions[m], 3, 1);
+  }
+}
+
+/* More held points are near than there is room for, with a short and an endless rank; then fewer.
+ */
+static void test_no_room_for_held(void **state) {
+  (void)state;
+  static const double ranks[] = {0.01, 0x1p1023};
+  struct set held = make_set(5000, 2, 0, 1), streamed = make_set(5000, 2, 0, 2);
+  struct kcp_error error;
+  struct bench bench;
+  begin_with_room(&bench, &held, &streamed, KCP_L2, 1 << 20, 300);
+  for (int r = 0; r < 2; ++r) {
+    bool fits = true;
+    mark(&bench, ranks[r]);
+    filter(&bench, 0, 5000);
+    check(bench.engine->reduce(bench.state, ranks[r], &fits, &error), &error);
+    assert_false(fits);
+    check(bench.engine->clear_survivors(bench.state, &error), &error);
+  }
+  mark(&bench, 1e-6);
+  filter(&bench, 0, 50);
+  reduce(&bench, 1e-6);
+  join(&bench, 1e-6, KCP_JOIN_WITHIN);
+  check_pairs(&bench, 0, 50, 1e-6);
   end(&bench);
   free(held.values);
   free(streamed.values);
@@ -307,15 +392,17 @@ static void number_side(struct bench *bench, enum kcp_side side, uint64_t top) {
   free(ids);
 }
 
-static uint64_t restricted_ties(struct bench *bench, enum kcp_side side, uint64_t limit) {
+static uint64_t restricted_ties(struct bench *bench, enum kcp_side side, uint64_t first,
+                                uint64_t last) {
   struct kcp_error error;
   truncate_pairs(bench, 0);
-  check(bench->engine->restrict_ids(bench->state, side, limit, &error), &error);
+  check(bench->engine->restrict_ids(bench->state, side, first, last, &error), &error);
   return join(bench, 0, KCP_JOIN_TIES);
 }
 
 static void test_restricted_ids(void **state) {
   (void)state;
+  struct kcp_error error;
   struct set held = make_set(100, 3, 1, 5), streamed = make_set(80, 3, 1, 6);
   struct bench bench;
   begin(&bench, &held, &streamed, KCP_L2, 100 * 80);
@@ -324,11 +411,14 @@ static void test_restricted_ids(void **state) {
   reduce(&bench, 0);
   number_side(&bench, KCP_SIDE_HELD, UINT64_MAX);
   number_side(&bench, KCP_SIDE_STREAMED, 1000);
-  assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 1000 - 70), 10 * 80 + 2 * 100);
-  assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 920), 0);
-  assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 921), 100);
-  assert_int_equal(restricted_ties(&bench, KCP_SIDE_HELD, UINT64_MAX - 97), 3);
-  assert_int_equal(restricted_ties(&bench, KCP_SIDE_HELD, UINT64_MAX), 100);
+  assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 0, 1000 - 70), 10 * 80 + 2 * 100);
+  assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 0, 920), 0);
+  assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 0, 921), 100);
+  assert_int_equal(restricted_ties(&bench, KCP_SIDE_HELD, 0, UINT64_MAX - 97), 3);
+  assert_int_equal(restricted_ties(&bench, KCP_SIDE_HELD, 0, UINT64_MAX), 100);
+  assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 925, 930), 6 * 100);
+  check(bench.engine->clear_survivors(bench.state, &error), &error);
+  filter(&bench, 0, 80);
   reduce(&bench, 0); /* forgets ids and limits */
   truncate_pairs(&bench, 0);
   assert_int_equal(join(&bench, 0, KCP_JOIN_WITHIN), 100 * 80);
@@ -351,11 +441,46 @@ static void test_ties_within_one_set(void **state) {
   assert_int_equal(join(&bench, 0, KCP_JOIN_WITHIN), 45);
   number_side(&bench, KCP_SIDE_HELD, 9);
   number_side(&bench, KCP_SIDE_STREAMED, 9);
-  assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 1), 9 + 8);
+  assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 0, 1), 9 + 8);
   check(bench.engine->download(bench.state, pairs, &error), &error);
   for (int i = 0; i < 17; ++i) assert_true(pairs[i].streamed > pairs[i].held);
   end(&bench);
   free(set.values);
+}
+
+/* Without set_ids, ties go by records; so do the first pairs, where the engine selects them. */
+static void test_ties_by_records(void **state) {
+  (void)state;
+  struct kcp_error error;
+  for (int self = 0; self < 2; ++self) {
+    struct set held = make_set(300, 3, 1, 5), streamed = make_set(200, 3, 1, 6);
+    struct kcp_record_pair pairs[8000];
+    struct bench bench;
+    uint64_t count = 0;
+    begin(&bench, &held, self ? &held : &streamed, KCP_L2, 16000);
+    mark(&bench, 0);
+    filter(&bench, 0, bench.streamed->count);
+    reduce(&bench, 0);
+    uint64_t expected = self ? 299 + 298 + 297 : 3 * 300;
+    assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 0, 2), expected);
+    assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 2, 2), self ? 297 : 300);
+    assert_int_equal(restricted_ties(&bench, KCP_SIDE_STREAMED, 0, 39),
+                     self ? 40 * 300 - 40 * 41 / 2 : 40 * 300);
+    if (bench.engine->take_first != NULL) {
+      check(bench.engine->take_first(bench.state, KCP_SIDE_STREAMED, pairs, &count, &error),
+            &error);
+      assert_int_equal(count, 8000);
+      assert_int_equal(bench.engine->pair_count(bench.state), 0);
+      for (uint64_t i = 0, a = 0, b = self ? 1 : 0; i < count; ++i) {
+        assert_int_equal(self ? pairs[i].held : pairs[i].streamed, a);
+        assert_int_equal(self ? pairs[i].streamed : pairs[i].held, b);
+        if (++b == 300) ++a, b = self ? a + 1 : 0;
+      }
+    }
+    end(&bench);
+    free(held.values);
+    free(streamed.values);
+  }
 }
 
 static int compare_doubles(const void *a, const void *b) {
@@ -443,6 +568,8 @@ int main(void) {
       cmocka_unit_test(test_endless_rank),         cmocka_unit_test(test_rounds_after_one_mark),
       cmocka_unit_test(test_kinds_of_join),        cmocka_unit_test(test_out_of_room),
       cmocka_unit_test(test_restricted_ids),       cmocka_unit_test(test_ties_within_one_set),
-      cmocka_unit_test(test_ranks_of_kept_pairs),  cmocka_unit_test(test_guess)};
+      cmocka_unit_test(test_ranks_of_kept_pairs),  cmocka_unit_test(test_guess),
+      cmocka_unit_test(test_pairs_at_the_reach),   cmocka_unit_test(test_no_room_for_held),
+      cmocka_unit_test(test_ties_by_records)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
