@@ -4,8 +4,8 @@
 usage: gpu_timings.py KCP OUT_DIR [DEVICE] [CASE-PREFIX...]
 
 Makes the data with `kcp gen`, runs every configuration of every case, checks that all answers of a
-case have one checksum, prints a table and writes OUT_DIR/timings.json and timings.md. KCP_SCALE=0.01 shrinks the
-data for a quick trial."""
+case have one checksum, prints a table and writes OUT_DIR/timings.json and timings.md. The case "huge" (35 GB of files and as much
+memory for them) runs only when its prefix is given. KCP_SCALE=0.01 shrinks the data for a quick trial."""
 import os
 import subprocess
 import sys
@@ -16,6 +16,7 @@ from kcp_reports import run_report, write_results
 KCP, OUT = sys.argv[1], sys.argv[2]
 DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cuda"
 PREFIXES = tuple(sys.argv[4:])
+OWN_SIZE = ("main", "large", "index", "buffers", "overlap", "points", "threshold", "linear")  # fit on any disk
 FIRST_RUN = 0  # one run, without a warm-up
 SCALE = float(os.environ.get("KCP_SCALE", "1"))
 
@@ -34,6 +35,8 @@ SETS = {  # name: distribution, points, options
 }
 SETS["e3-1m"] = ("bit", M, "--dims 3 --probability 0 --seed 15")
 SETS["e3-1m-too"] = ("bit", M, "--dims 3 --probability 0 --seed 16")
+SETS["u2-1g"] = ("uniform", 1000 * M, "--dims 2 --seed 1")
+SETS["u2-100m"] = ("uniform", 100 * M, "--dims 2 --seed 2")
 SETS["u2-100k"] = ("uniform", 100 * K, "--dims 2 --seed 14")
 SETS["u2-115m"] = ("uniform", 114700 * K, "--dims 2 --seed 11")
 SETS["g2-115m"] = ("gaussian", 114700 * K, "--dims 2 --seed 12")
@@ -86,8 +89,13 @@ def cases():
     yield "threshold uniform 2-D 114.7M x 11.5M k 1000000", one(1000000), "u2-115m", "u2-11m", 3
     yield "threshold gaussian 2-D 114.7M x 11.5M k 140", one(140), "g2-115m", "g2-11m", 3
     yield "threshold all points equal 1M x 1M k 140", one(140), "e3-1m", "e3-1m-too", 3
+    for n, name in ((100 * K, "u3-100k"), (M, "u3-1m")):
+        yield (f"threshold self-join uniform 3-D {n // K}K k 20",
+               [(a, f"--algo {a} --self --k 20") for a in ("global-threshold", "dspp+pea")], name, None, 3)
     first_runs = [(f"process {i}", "--algo global-threshold --floor --k 20") for i in (1, 2, 3)]
     yield "threshold first run of a process: uniform 2-D 114.7M x 11.5M k 20", first_runs, "u2-115m", "u2-11m", FIRST_RUN
+    yield ("huge uniform 2-D 1000M x 100M k 1000 in 8 GiB",
+           [("global-threshold", "--algo global-threshold --floor --k 1000 --memory 8G")], "u2-1g", "u2-100m", 3)
     yield ("points per thread uniform 2-D 11.5M x 5.8M k 140",
            [(f"l = {l}", f"--algo dspp+pea --k 140 --points-per-thread {l}") for l in (16, 32, 64, 128)],
            "u2-11m", "u2-6m", 3)
@@ -114,7 +122,7 @@ def main():
     page = []
     with tempfile.TemporaryDirectory() as folder:
         for case, configurations, d1, d2, runs in cases():
-            if PREFIXES and not case.startswith(PREFIXES):
+            if not case.startswith(PREFIXES or OWN_SIZE):
                 continue
             print(f"\n{case}\n  {'configuration':32} {'kernel':>10} {'index':>8} {'total':>9} "
                   f"{'spread':>7} {'vs first':>8} {'evaluated':>10} {'G/s':>7} {'/ floor':>7}  answer", flush=True)
@@ -122,7 +130,8 @@ def main():
                         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
             first_kernel = answer = None
             for label, options in configurations:
-                report, problem = run_report(KCP, DEVICE, options, [make(folder, d1), make(folder, d2)],
+                inputs = [make(folder, name) for name in (d1, d2) if name]
+                report, problem = run_report(KCP, DEVICE, options, inputs,
                                              max(runs, 1), folder, warmup=0 if runs == FIRST_RUN else 1)
                 if problem:
                     print(f"  {label:32} {problem}")
