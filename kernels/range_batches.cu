@@ -8,9 +8,6 @@
 #include "range_join.cuh"
 
 static const uint64_t most_entries = (UINT64_C(1) << 31) - 1;
-/* Of results that are kept: a batch's lists are on their way to the host while the next is
- * searched. */
-static const uint64_t most_kept_entries = UINT64_C(1) << 26;
 static const uint64_t least_memory = 64u << 20; /* a batch gets, whatever was asked for */
 static const uint64_t entry_bytes =
     5 * sizeof(uint32_t); /* lists of entries, before and after sorting */
@@ -67,7 +64,6 @@ static struct kcp_range_meeting choose_batch(const struct joining *joining, uint
   const uint64_t count = joining->join->queries.count;
   uint64_t most = joining->batch_bytes / intersection_bytes(joining), last = first + 1;
   if (most > most_entries) most = most_entries;
-  if (joining->sink != NULL && most > most_kept_entries) most = most_kept_entries;
   meeting.first = first;
   meeting.everyone_meets = joining->everyone_meets;
   if (joining->everyone_meets) {

@@ -20,7 +20,8 @@
  * 2. The bitmap, a warp 32 words of masks, a nonzero word after the other: 38, 145 and 8 ms. A
  *    million records leave room for a block a multiprocessor, so that nothing hides a warp's wait
  *    for the records of a word, and at 249 neighbours 11 warps of 32 had words.
- * 3. Words for all warps, and records of 8 words loaded before any is marked. */
+ * 3. Words for all warps, and records of 8 words loaded before any is marked: 38 to 34 ms and, with
+ *    3,900 neighbours, 117 to 75 ms. */
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_segmented_sort.cuh>
 

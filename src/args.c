@@ -102,7 +102,7 @@ const struct kcp_flag kcp_flags[] = {
     {"copy-threads", KCP_FLAG_COUNT, QUERY, FIELD(range.copy_threads), 1, 256,
      "N", NULL, "all cores, at most 16", "rt-hiss on a GPU: threads that copy results"},
     {"pinned", KCP_FLAG_SIZE, QUERY, FIELD(range.pinned_bytes), 1, ANY_COUNT,
-     "SIZE", "bytes", "4M a thread", "rt-hiss on a GPU: staging memory that they share"},
+     "SIZE", "bytes", "2M a thread", "rt-hiss on a GPU: staging memory that they share"},
     {"host-memory", KCP_FLAG_CHOICE, QUERY, FIELD(range.host_memory), 0, 0,
      "pinned|pageable", NULL, "pinned", "rt-hiss on a GPU: where results are copied to"},
     {"grid-dims", KCP_FLAG_COUNT, QUERY, FIELD(range.grid_dimensions), 1, 6,

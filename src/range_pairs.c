@@ -1,6 +1,5 @@
 #include "kcp/range_pairs.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,10 +7,6 @@
 #include "kcp/range_limit.h"
 
 #define LEAST_RESERVED 1024 /* pairs */
-#define SERIAL_QUERIES 4096 /* a batch of fewer is entered by one thread */
-/* Entering waits for memory, which some threads overlap; more would take cores from those that copy
- * the next batch. */
-#define MOST_ENTERING 4
 
 uint64_t kcp_range_pair_bytes(bool wants_ranks) {
   return sizeof(uint32_t) + (wants_ranks ? sizeof(double) : 0);
@@ -122,11 +117,6 @@ void kcp_range_pairs_add(struct kcp_range_pairs *pairs, const struct kcp_range_b
   const uint64_t total = batch->offsets[batch->query_count];
   uint64_t first;
   if (total == 0 || !place(pairs, batch, &first)) return;
-  const int threads = omp_get_max_threads();
-  const int entering = batch->query_count < SERIAL_QUERIES ? 1
-                       : threads < MOST_ENTERING           ? threads
-                                                           : MOST_ENTERING;
-#pragma omp parallel for schedule(static) num_threads(entering)
   for (uint64_t i = 0; i < batch->query_count; ++i) {
     const uint64_t count = batch->offsets[i + 1] - batch->offsets[i];
     const uint64_t query = block_first + batch->queries[i] - pairs->first_query;
