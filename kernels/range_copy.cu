@@ -7,8 +7,10 @@
  * chunk (2 MB) ends where a large page of the host ends, so that the first write to a page is one
  * thread's.
  *
- * What it should take, a byte: 1/55 ns on the link; of a thread about 0.1 ns to have a fresh page
- * cleared and as much to copy. 8 threads would reach 40 GB/s, 16 the link's 55. */
+ * The link gives 55 GB/s. Measured on an H200's host with 16 cores, 15.6 GB to fresh memory: 8
+ * threads 27 GB/s, 16 threads 31, 32 threads 22; chunks of 1 MB 19; pageable memory 3.8. Two chunks
+ * a thread, one on the link while the other is copied, were no faster: clearing and writing fresh
+ * pages decides. */
 #include <condition_variable>
 #include <cstring>
 #include <deque>

@@ -18,7 +18,8 @@
  *    31.2, mask-raw 1.62 and 12.3.
  *    2. Two chunks a copying thread, places of queries entered by four threads, batches of 2^26
  *       intersections and larger runs, so that the copy begins earlier: on one machine one after
- *       the other 109 against 110 and 542 to 590 against 535 ms; six batches for one. Taken back. */
+ *       the other 109 against 110 and 542 to 590 against 535 ms; six batches for one. Taken back.
+ */
 #include <cstdlib>
 #include <memory>
 #include <vector>
