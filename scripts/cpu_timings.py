@@ -5,7 +5,8 @@ usage: cpu_timings.py KCP OUT_DIR [RUNS]
 
 1M x 100K uniform 3-D points, k 140: `kcp` against a process that reads the same files with NumPy, asks a cKDTree for the
 k nearest neighbours of every point on all cores, and selects the k closest pairs of all. The answers must agree. Then 10M x 1M
-uniform 2-D points against the time to read both files and sort the smaller one. Needs NumPy and SciPy; writes
+uniform 2-D points against the time to read both files and sort the smaller one. Then range joins that count, of 1M uniform 2-D points and
+of 200K points of 200 Gaussian clusters in 18 dimensions, beside cKDTree on all cores; counts must agree. Needs NumPy and SciPy; writes
 OUT_DIR/cpu_timings.json. KCP_SCALE=0.01 shrinks the data for a quick trial."""
 import json
 import os
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import numpy as np
 
 KCP, OUT = sys.argv[1], sys.argv[2]
 RUNS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
@@ -42,6 +45,14 @@ a, b = np.fromfile(sys.argv[1], record), np.fromfile(sys.argv[2], record)
 np.sort(b["p"][:, 0])
 """
 
+COUNT_WITHIN = """
+import sys
+import numpy as np
+from scipy.spatial import cKDTree
+points, eps = np.load(sys.argv[1]), float(sys.argv[2])
+print(int(cKDTree(points).query_ball_point(points, eps, workers=-1, return_length=True).sum()))
+"""
+
 
 def timed(command):
     """Seconds of a whole process, and what it printed."""
@@ -62,6 +73,26 @@ def generate(folder, name, count, dims, seed):
     return path
 
 
+def clusters(count, dimensions):
+    source = np.random.default_rng(dimensions)
+    centres, deviations = source.random((200, dimensions)), source.uniform(0.01, 0.06, 200)
+    cluster = source.integers(0, 200, count)
+    return centres[cluster] + source.standard_normal((count, dimensions)) * deviations[cluster][:, None]
+
+
+def range_join(folder, results, name, points, eps):
+    path = f"{folder}/points.npy"
+    np.save(path, points)
+    ours, our_runs, our_answer = median_of([KCP, "--device", "cpu", "--quiet", "--eps", repr(eps), path])
+    tree, tree_runs, tree_answer = median_of([sys.executable, "-c", COUNT_WITHIN, path, repr(eps)])
+    pairs = int(our_answer.split()[1].split(",")[1])
+    same = pairs == int(tree_answer)
+    results[f"range join of {name}"] = {"eps": eps, "pairs": pairs, "kcp_s": our_runs, "ckdtree_s": tree_runs, "same_count": same}
+    print(f"range join of {name}, eps {eps}, {pairs} pairs: kcp {ours:.3f} s, cKDTree {tree:.2f} s, {tree / ours:.1f} times; "
+          f"{'same count' if same else 'ANOTHER COUNT'}")
+    return same
+
+
 def main():
     results = {"threads": os.cpu_count(), "runs": RUNS, "scale": SCALE}
     with tempfile.TemporaryDirectory() as folder:
@@ -80,6 +111,9 @@ def main():
         results["10M x 1M uniform 2-D, k 140"] = {"kcp_s": our_runs, "read_and_sort_s": sort_runs}
         print(f"10M x 1M uniform 2-D, k 140: kcp {ours:.3f} s, reading both and sorting the smaller {sort:.3f} s "
               f"(NumPy, with its start), {ours / sort:.2f} times")
+        same &= range_join(folder, results, "1M uniform 2-D", np.random.default_rng(2).random((int(M * SCALE), 2)), 0.002)
+        same &= range_join(folder, results, "200K x 18 in clusters", clusters(int(M / 5 * SCALE), 18), 0.1)
+        same &= range_join(folder, results, "200K x 18 in clusters, many neighbours", clusters(int(M / 5 * SCALE), 18), 0.25)
     with open(f"{OUT}/cpu_timings.json", "w") as file:
         json.dump(results, file, indent=1)
     return 0 if same else 1
