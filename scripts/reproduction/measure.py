@@ -93,8 +93,6 @@ def run_sweep(kcp, sweep, files, report, clock):
     """Runs the product of the options' values; what `report` has already is not run again. Returns
     what did not get to its end: results without samples. The files are those of one folder."""
     report.parent.mkdir(parents=True, exist_ok=True)
-    if "out" in sweep:
-        return _run_queries(kcp, sweep, files, report, clock)
     words = ["--resume" if report.exists() else "--json", str(report)]
     command = [kcp, "bench", *arguments_of(sweep), *words, *names_of(files)]
     print("\n$", " ".join(without_folders(command)), flush=True)
@@ -147,42 +145,6 @@ def _missing(wanted, report, sweep, files, state):
     """Configurations that the report lacks, with what became of them."""
     had = [result["options"] for result in results_of(report, [sweep], files)]
     return [{"options": options, **state} for options in wanted if options not in had]
-
-
-def _run_queries(kcp, sweep, files, report, clock):
-    """Each writes its answer into a scratch folder, as bench does not: results go to host memory."""
-    missing = []
-    saved = json.loads(report.read_text()) if report.exists() else {"results": []}
-    for options in configurations(sweep):
-        if any(result["options"] == options for result in saved["results"]):
-            continue
-        with tempfile.TemporaryDirectory(dir=files[0].parent) as scratch:
-            own = Path(scratch) / "report.json"
-            given = {**options, "out": str(Path(scratch) / options["out"])}
-            command = [kcp, "query", *arguments_of(given), *names_of(files)]
-            shown = [kcp, "query", *arguments_of(options), *names_of(files)]
-            print("\n$", " ".join(without_folders(shown)), flush=True)
-            limit = clock.left(1)
-            with open(Path(scratch) / "errors", "w+", encoding="utf-8") as errors:
-                ask = [*command, "--json", str(own), "--quiet"]
-                pipes = {"stdout": subprocess.DEVNULL, "stderr": errors}
-                done = 0 if limit == 0 else _run(ask, files[0].parent, limit, **pipes)
-                errors.seek(0)
-                reason = errors.read().strip().splitlines()[-1:] or [f"exit code {done}"]
-            if done is None or limit == 0:
-                missing += _stopped([options], report, sweep, files, limit)
-                continue
-            if done != 0 or not own.exists():
-                missing.append({"options": options, "status": "error", "reason": reason[0]})
-                print(reason[0], flush=True)
-                continue
-            whole = json.loads(own.read_text())
-        result = {**whole["results"][0], "options": options, "argv": without_folders(shown)}
-        saved = {**whole, **saved, "results": [*saved["results"], result]}
-        saved["context"]["argv"] = without_folders(shown)
-        write_json(report, saved)
-        print(f"{whole['results'][0]['statistics']['total']['median_s'] * 1e3:.1f} ms", flush=True)
-    return missing
 
 
 def ask(kcp, files, device, *words):
@@ -260,10 +222,7 @@ def collect(report, sweeps, files, missing):
     check_answers(report, results)
     if whole.get("context"):
         whole["context"].pop("host", None)
-        lines = [
-            ["kcp", "query" if "out" in sweep else "bench", *arguments_of(sweep)]
-            for sweep in sweeps
-        ]
+        lines = [["kcp", "bench", *arguments_of(sweep)] for sweep in sweeps]
         whole["context"]["argv"] = [line + names_of(files) for line in lines]
     return {**whole, "results": results}
 
