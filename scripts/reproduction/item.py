@@ -2,8 +2,6 @@
 
 from typing import Callable, NamedTuple
 
-from .statements import Statement
-
 
 class Measure(NamedTuple):
     """A figure of a row: a panel of the plot, a table of the page."""
