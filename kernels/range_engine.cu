@@ -42,9 +42,7 @@ enum kcp_status kcp_range_join_create(const struct kcp_range_plan *plan,
     free(join);
     return kcp_out_of_memory(error, "dimensions", 4ull * plan->dimensions);
   }
-  int exponent = 0;
-  if (plan->eps > 0) frexp(plan->eps, &exponent);
-  join->narrow_scale = ldexp(1.0, 1 - exponent);
+  join->narrow_scale = kcp_range_narrow_scale(plan->eps);
   cudaError_t code = cudaSetDevice(device->index);
   if (code == cudaSuccess) code = cudaStreamCreateWithFlags(&join->stream, cudaStreamNonBlocking);
   if (code != cudaSuccess) {

@@ -200,25 +200,11 @@ static enum kcp_status choose_step(const struct kcp_range_join *join, size_t val
   return KCP_OK;
 }
 
-/* Limits of a filter in binary32, each rounded to its safe side. */
-static void round_limits(struct kcp_range_limit *limit) {
-  float within = (float)limit->within, beyond = (float)limit->beyond;
-  if ((double)within > limit->within) within = nextafterf(within, -INFINITY);
-  if ((double)beyond < limit->beyond) beyond = nextafterf(beyond, INFINITY);
-  limit->within = within;
-  limit->beyond = beyond;
-}
-
 struct kcp_range_limit kcp_range_row_limit(const struct kcp_range_join *join) {
   const double eps = join->plan.eps;
   if (!join->is_narrow) return kcp_range_limit_reordered(eps, join->plan.dimensions);
-  /* Each rounding to binary32 moves a row by at most its norm times 2^-24. */
-  const double displacement =
-      (join->point_norm + join->query_norm) * 0x1p-24 * (1 + 0x1p-10) + 1e-30;
-  struct kcp_range_limit limit =
-      kcp_range_limit_narrow(eps * join->narrow_scale, join->plan.dimensions, displacement);
-  round_limits(&limit);
-  return limit;
+  return kcp_range_limit_rows(eps, join->narrow_scale, join->plan.dimensions,
+                              join->point_norm + join->query_norm);
 }
 
 enum kcp_status kcp_range_refine(struct kcp_range_join *join,

@@ -542,11 +542,6 @@ __global__ static void fill_rows(uint64_t count, uint32_t dimensions, const doub
   if (threadIdx.x % 32 == 0) atomicMax(largest, bits);
 }
 
-/* How far a sum of two narrow points can be from the true one, at the scale of eps. */
-static bool narrow_serves(const struct kcp_range_join *join, double norm) {
-  return 2 * norm * 0x1p-24 <= join->plan.eps * join->narrow_scale / 8;
-}
-
 template <typename T>
 static enum kcp_status make_rows_of(struct kcp_range_join *join, struct kcp_device_points *points,
                                     enum kcp_range_buffer which, bool moves, double *norm,
@@ -576,7 +571,8 @@ enum kcp_status kcp_range_make_rows(struct kcp_range_join *join, struct kcp_devi
   /* D decides for both: binary32 where its rounding is little against eps. */
   if (points == &join->points) join->is_narrow = true;
   if (join->is_narrow) KCP_TRY(make_rows_of<float>(join, points, which, true, norm, error));
-  if (points == &join->points) join->is_narrow = narrow_serves(join, *norm);
+  if (points == &join->points)
+    join->is_narrow = kcp_range_narrow_serves(join->plan.eps, join->narrow_scale, *norm);
   if (join->is_narrow) return KCP_OK;
   return make_rows_of<double>(join, points, which, false, norm, error);
 }

@@ -4,6 +4,8 @@
 #ifndef KCP_RANGE_LIMIT_H
 #define KCP_RANGE_LIMIT_H
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kcp/host_device.h"
@@ -45,6 +47,34 @@ KCP_HD static inline struct kcp_range_limit kcp_range_limit_narrow(double eps, u
   limit.rank = eps * eps;
   limit.within = inner > 0 && margin < 1 ? inner * inner * (1 - margin) : -1;
   limit.beyond = outer * outer * (1 + margin);
+  return limit;
+}
+
+/* ---- rows in binary32: coordinates less a centre, times a power of two ---- */
+
+/* The power of two that brings eps to 1 .. 2. */
+static inline double kcp_range_narrow_scale(double eps) {
+  int exponent = 0;
+  if (eps > 0) frexp(eps, &exponent);
+  return ldexp(1.0, 1 - exponent);
+}
+
+/* Whether rounding rows of norms up to `norm`, at that scale, is little against eps. */
+static inline bool kcp_range_narrow_serves(double eps, double scale, double norm) {
+  return 2 * norm * 0x1p-24 <= eps * scale / 8;
+}
+
+/* The limits of a sum over such rows, of norms that add up to at most `norms`, rounded to binary32
+ * on their safe sides. Each rounding to binary32 moves a row by at most its norm times 2^-24. */
+static inline struct kcp_range_limit kcp_range_limit_rows(double eps, double scale,
+                                                          uint32_t dimensions, double norms) {
+  struct kcp_range_limit limit =
+      kcp_range_limit_narrow(eps * scale, dimensions, norms * 0x1p-24 * (1 + 0x1p-10) + 1e-30);
+  float within = (float)limit.within, beyond = (float)limit.beyond;
+  if ((double)within > limit.within) within = nextafterf(within, -INFINITY);
+  if ((double)beyond < limit.beyond) beyond = nextafterf(beyond, INFINITY);
+  limit.within = within;
+  limit.beyond = beyond;
   return limit;
 }
 

@@ -71,10 +71,8 @@ static enum kcp_status create(const struct kcp_range_plan *plan,
   struct kcp_range_join *join = calloc(1, sizeof *join);
   *out = NULL;
   if (join == NULL) return kcp_out_of_memory(error, "a join", sizeof *join);
-  int exponent = 0;
-  if (plan->eps > 0) frexp(plan->eps, &exponent);
   join->plan = *plan;
-  join->scale = ldexp(1.0, 1 - exponent);
+  join->scale = kcp_range_narrow_scale(plan->eps);
   join->limit = kcp_range_limit_reordered(plan->eps, plan->dimensions);
   join->order = malloc(plan->dimensions * sizeof *join->order);
   join->centre = malloc(plan->dimensions * sizeof *join->centre);
@@ -126,7 +124,7 @@ static bool narrow_serves(const struct kcp_range_join *join) {
   const struct kcp_range_leaves *points = &join->points;
   uint64_t coarse = 0;
   for (uint64_t leaf = 0; leaf < kcp_leaf_count(points); ++leaf)
-    coarse += !(2 * (double)points->norms[leaf] * 0x1p-24 <= join->plan.eps * join->scale / 8);
+    coarse += !kcp_range_narrow_serves(join->plan.eps, join->scale, (double)points->norms[leaf]);
   return coarse <= kcp_leaf_count(points) / COARSE_LEAVES;
 }
 

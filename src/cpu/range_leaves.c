@@ -76,26 +76,13 @@ struct kcp_leaf_mask kcp_range_leaf_test(const struct kcp_range_leaves *leaves, 
                            : test_doubles_by_2(doubles, dimensions, query, within, beyond);
 }
 
-/* Limits of a filter in binary32, each rounded to its safe side. */
-static void round_limits(struct kcp_range_limit *limit) {
-  float within = (float)limit->within, beyond = (float)limit->beyond;
-  if ((double)within > limit->within) within = nextafterf(within, -INFINITY);
-  if ((double)beyond < limit->beyond) beyond = nextafterf(beyond, INFINITY);
-  limit->within = within;
-  limit->beyond = beyond;
-}
-
 struct kcp_range_limit kcp_range_leaf_limit(const struct kcp_range_leaves *queries,
                                             uint64_t query_leaf,
                                             const struct kcp_range_leaves *points, uint64_t leaf,
                                             double eps, double scale) {
   if (!points->is_narrow) return kcp_range_limit_reordered(eps, points->dimensions);
-  /* Each rounding to binary32 moves a point by at most its norm times 2^-24. */
-  const double norms = (double)queries->norms[query_leaf] + (double)points->norms[leaf];
-  struct kcp_range_limit limit = kcp_range_limit_narrow(eps * scale, points->dimensions,
-                                                        norms * 0x1p-24 * (1 + 0x1p-10) + 1e-30);
-  round_limits(&limit);
-  return limit;
+  return kcp_range_limit_rows(eps, scale, points->dimensions,
+                              (double)queries->norms[query_leaf] + (double)points->norms[leaf]);
 }
 
 /* ---- the tree ---- */
